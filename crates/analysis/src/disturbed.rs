@@ -73,6 +73,6 @@ mod tests {
         assert_eq!(verdict(&run(2, 10)), None);
         let facts = Facts::new().with("disturbed", 3_u64).with("all", 10_u64).with("causes", "noise");
         assert_eq!(verdict(&run(3, 10)), Some(Remark::new("disturbed", facts)));
-        assert_eq!(share(&run(3, 10)), Some([3, 10]));
+        assert_eq!(share(&run(3, 10).conditions), Some([3, 10]));
     }
 }

@@ -156,7 +156,7 @@ fn what_was_recorded_is_exported_and_can_be_imported_again() {
     }
     let twice = Output::of(scratch.command(&["export", "run", "--format", "sqlite", "--out", "out.sqlite"]));
     assert_eq!(twice.code, 2);
-    assert!(twice.stderr.contains("out.sqlite is there already"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("out.sqlite already exists"), "{}", twice.stderr);
 }
 
 #[test]

@@ -82,8 +82,8 @@ fn a_command_that_fails_leaves_a_partial_run_that_says_so() {
 fn what_cannot_be_run_is_wrong_usage_and_leaves_no_folder() {
     let scratch = Scratch::new();
     let cases: [(&[&str], &str); 5] = [
-        (&["--", "no-such-program-anywhere"], "there is no program `no-such-program-anywhere`"),
-        (&["--", "./absent.sh"], "there is no program `./absent.sh`"),
+        (&["--", "no-such-program-anywhere"], "program `no-such-program-anywhere` not found on PATH"),
+        (&["--", "./absent.sh"], "program `./absent.sh` not found"),
         (&["--engine", "native", "--", "true"], "`--engine` has no effect"),
         (&["infer.seq_len=4", "--", "true"], "`infer.seq_len=4` has no effect"),
         (&["dataset.sampling.repeats=0", "--", "true"], "at least 1"),

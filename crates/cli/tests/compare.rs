@@ -229,7 +229,7 @@ fn what_cannot_be_read_fails_with_the_file_and_the_reason() {
     let root = root();
     for (run, expected) in [
         ("failed", "error: ROOT/failed has no metrics.json: the run is failed (out of memory)\n"),
-        ("broken", "error: ROOT/broken/metrics.json is no metrics this llm-perf can read: EOF while parsing"),
+        ("broken", "error: cannot read ROOT/broken/metrics.json as metrics: EOF while parsing"),
         ("newer", "schema is llm-perf/metrics/9, this reads llm-perf/metrics/1; it was written by a newer llm-perf"),
     ] {
         let shown = transcript(root.path(), &["before", run]);
@@ -243,10 +243,10 @@ fn nonsense_is_wrong_usage() {
     let root = root();
     let asked: [(&[&str], &str); 8] = [
         (&["before"], "<WITH>"),
-        (&["before", "nothing"], "there is no run `nothing` in ROOT"),
+        (&["before", "nothing"], "run `nothing` not found in ROOT"),
         (&["--base", "before"], "--with <RUN>..."),
         (&["before", "after", "--with", "after"], "cannot be used with"),
-        (&["--base", "before", "before", "--with", "after"], "ROOT/before is given twice on one side"),
+        (&["--base", "before", "before", "--with", "after"], "ROOT/before is given twice on the same side"),
         (&["before", "after", "--fail-over", "5"], "expected a percentage, such as 5%"),
         (&["before", "after", "--fail-over", "-5%"], "expected a limit of 0% or more, such as 5%"),
         (&["before", "after", "--json", "--markdown"], "cannot be used with"),

@@ -179,7 +179,7 @@ const TRUTHS: &[Truth] = &[
         first: &[],
         silent: &["launch-bound", "logits-of-all-positions", "attention-not-flash"],
         says: &["busy 43.1 ms of 47.1 ms (91.5%)", "on AMD Instinct MI300X VF"],
-        never: &["logits", "device the trace does not name"],
+        never: &["logits", "device not named in the trace"],
     },
     Truth {
         file: "mi300-resnet-training.json.gz",
@@ -250,7 +250,7 @@ const TRUTHS: &[Truth] = &[
         kind: "graph_capture",
         first: &[],
         silent: &["launch-bound"],
-        says: &["the capture of a graph"],
+        says: &["the graph capture in"],
         never: &["32.6 ms"],
     },
     Truth {
@@ -492,9 +492,9 @@ fn a_capture_of_another_graph_or_process_is_refused_with_the_reason() {
     };
     // Launches no graph; graphs of another process and machine.
     let none = refused("mi300-sglang-qwen3-8b-extend.json.gz");
-    assert!(none.contains("is the capture of a graph, and it launches no graph"), "{none}");
+    assert!(none.contains("is a graph capture, and it launches no graph"), "{none}");
     let other = refused("vllm-piecewise.json.gz");
-    assert!(other.contains("is the capture of a graph, and"), "{other}");
+    assert!(other.contains("is a graph capture, and"), "{other}");
 }
 
 #[test]

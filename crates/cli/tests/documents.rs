@@ -308,7 +308,7 @@ fn a_file_that_is_not_as_the_manifest_lists_it_is_a_violation_of_the_manifest() 
         "{}",
         output.stdout
     );
-    assert!(output.stdout.contains(&format!("/files/{gone}/path: kernels.md: it is not there")), "{}", output.stdout);
+    assert!(output.stdout.contains(&format!("/files/{gone}/path: kernels.md: not found")), "{}", output.stdout);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn what_has_no_end_is_refused_by_name() {
         let output = Output::of(scratch.command(arguments));
         assert!([1, 2].contains(&output.code), "{}", output.stderr);
         assert!(output.stderr.contains("endless.json"), "{}", output.stderr);
-        assert!(output.stderr.contains("device") || output.stderr.contains("more than"), "{}", output.stderr);
+        assert!(output.stderr.contains("device") || output.stderr.contains("larger than"), "{}", output.stderr);
     }
 }
 
@@ -100,7 +100,7 @@ fn a_pipe_is_read_like_a_file_to_its_end_and_refused_where_it_has_none() {
     let mut writer = pipe(&scratch, "config.json", "cat /dev/zero");
     let output = Output::of(scratch.command(&["analyze", "--model", "config.json"]));
     assert!([1, 2].contains(&output.code), "{}", output.stderr);
-    assert!(output.stderr.contains("config.json") && output.stderr.contains("more than"), "{}", output.stderr);
+    assert!(output.stderr.contains("config.json") && output.stderr.contains("larger than"), "{}", output.stderr);
     // The writer's pipe is broken now.
     assert!(!writer.wait().unwrap().success());
 }

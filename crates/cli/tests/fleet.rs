@@ -105,7 +105,7 @@ fn tables_of_ranks_written_one_by_one_give_the_same_fleet() {
     }
     let twice = Output::of(scratch.command(&["fleet", "tables", "--out", "twice"]));
     assert_eq!(twice.code, 2, "{}", twice.stderr);
-    assert!(twice.stderr.contains("rank 7 of job is there twice"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("duplicate rank 7 of job"), "{}", twice.stderr);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_fleet_is_no_run_with_metrics_and_its_redacted_copy_names_no_job() {
     for verb in ["show", "report"] {
         let output = Output::of(scratch.command(&[verb, "./fleet"]));
         assert_eq!(output.code, 2, "{}", output.stderr);
-        assert!(output.stderr.contains("has no metrics: `fleet` made it"), "{}", output.stderr);
+        assert!(output.stderr.contains("has no metrics: it is a `fleet` run"), "{}", output.stderr);
     }
     for arguments in
         [&["pack", "./fleet", "--redact", "--out", "f.llmperf"][..], &["unpack", "f.llmperf", "--out", "back"]]
@@ -158,8 +158,8 @@ fn folders_without_anything_are_refused_and_damaged_tables_are_named() {
     let scratch = Scratch::new();
     std::fs::create_dir_all(scratch.path("empty")).unwrap();
     for (arguments, words) in [
-        (vec!["fleet", "empty"], "holds neither tables nor traces"),
-        (vec!["fleet", "--runs", "empty"], "holds no run with metrics"),
+        (vec!["fleet", "empty"], "contains neither tables nor traces"),
+        (vec!["fleet", "--runs", "empty"], "contains no run with metrics"),
         (vec!["fleet", "nowhere"], "nowhere"),
     ] {
         let output = Output::of(scratch.command(&arguments));

@@ -71,15 +71,15 @@ fn bad_points_are_told_by_line_and_nothing_is_kept() {
     let cases = [
         ("dtype,m,n,k,microseconds\nbf16,1,2,3,NaN\n", "points.csv:2: microseconds is `NaN`"),
         ("dtype,m,n,k,microseconds\nbf16,8192,8192,8192,1\n", "points.csv:2: 1 microseconds would be"),
-        ("dtype,m,n,k,microseconds\nbf16,1,2,3\n", "points.csv:2: 4 cells under 5 columns"),
+        ("dtype,m,n,k,microseconds\nbf16,1,2,3\n", "points.csv:2: 4 cells for 5 columns"),
         ("dtype,m,n,k,microseconds\nbf16,1,2,0,3\n", "points.csv:2: k is `0`"),
         (
             "dtype,m,n,k,device,microseconds\nbf16,1,2,3,h200,9\nbf16,2,2,3,h100,9\n",
             "points.csv:3: the device is `h100`",
         ),
-        ("dtype,m,n,k,device,microseconds\nbf16,1,2,3,a100,9\n", "points.csv:2: the point is of `a100`"),
-        ("dtype,m,n,k,microseconds\nbf16,1,2,3,9\n", "1 points of gemm in bf16 are too few"),
-        ("dtype,m,n,k\nbf16,1,2,3\n", "points.csv:1: there is no column `microseconds`"),
+        ("dtype,m,n,k,device,microseconds\nbf16,1,2,3,a100,9\n", "points.csv:2: the point was measured on `a100`"),
+        ("dtype,m,n,k,microseconds\nbf16,1,2,3,9\n", "gemm in bf16 has 1 points"),
+        ("dtype,m,n,k\nbf16,1,2,3\n", "points.csv:1: missing column `microseconds`"),
         ("", "points.csv:1: the file is empty"),
     ];
     for (points, expected) in cases {
@@ -136,7 +136,7 @@ fn a_run_is_calibration_data() {
 
     let again = from(home.path(), &["./captured"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
-    assert!(text(&again.stderr).contains("is part of the calibration already"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("is already part of the calibration"), "{}", text(&again.stderr));
     let shapes = "dtype,m,n,k\nbf16,1,6848,1280\nbf16,100,1280,1280\n";
     std::fs::write(home.path().join("shapes.csv"), shapes).unwrap();
     let output = llm_perf(home.path()).args(["hardware", "h200", "--predict", "shapes.csv"]).output().unwrap();
@@ -223,7 +223,7 @@ fn several_devices_have_a_forecast_with_what_they_send() {
     assert_eq!(family(&one), None);
     assert!(family(&four).unwrap()["device_ns"].as_i64().unwrap() > 0);
     assert_eq!(four["origin"], "assumed");
-    assert!(four["notes"].to_string().contains("links in the catalogue"), "{}", four["notes"]);
+    assert!(four["notes"].to_string().contains("80% of the catalogue's link bandwidth"), "{}", four["notes"]);
 }
 
 fn analyze(home: &Path) -> Value {

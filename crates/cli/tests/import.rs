@@ -325,7 +325,7 @@ fn an_export_that_was_killed_is_partial() {
     std::fs::write(scratch.path("small.sqlite-journal"), "rest").unwrap();
     let output = Output::of(scratch.command(&["import", "small.sqlite", "--out", "run"]));
     assert_eq!(output.code, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("was not finished"), "{}", output.stderr);
+    assert!(output.stderr.contains("the export is incomplete"), "{}", output.stderr);
 }
 
 #[test]
@@ -353,11 +353,11 @@ fn what_is_no_trace_is_refused_with_the_right_exit_code() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["empty.json"], 2, "is empty"),
         (&["garbage.bin"], 2, "torch profiler trace"),
-        (&["other.json"], 2, "not a trace this program knows"),
+        (&["other.json"], 2, "not a supported trace"),
         (&["missing.json"], 1, "missing.json"),
         (&["folder"], 2, "folder is a folder; `import` takes files"),
         (&[&torch, &torch], 2, "same content"),
-        (&[&torch, &nsys], 2, "not of one run"),
+        (&[&torch, &nsys], 2, "not from one run"),
         (&[&log], 1, "nothing was profiled"),
         (&[&torch, "--model", "gpt-9"], 2, "gpt-9"),
         (&[&torch, "--hardware", "abacus"], 2, "abacus"),

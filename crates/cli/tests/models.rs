@@ -168,7 +168,7 @@ fn a_gguf_file_that_is_damaged_or_unknown_names_file_place_and_fix() {
     std::fs::write(folder.path().join("other.gguf"), other).unwrap();
     let (code, _, stderr) = run_in(folder.path(), &["models", "other.gguf"]);
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("other.gguf: architecture `rwkv7` is not supported; known are llama"), "{stderr}");
+    assert!(stderr.contains("other.gguf: architecture `rwkv7` is not supported; expected one of llama"), "{stderr}");
     let (code, _, stderr) = run_in(folder.path(), &["models", "absent.gguf"]);
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("cannot read absent.gguf"), "{stderr}");

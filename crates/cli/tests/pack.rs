@@ -262,7 +262,7 @@ fn a_redacted_run_of_a_command_keeps_no_word_of_it() {
     let index = assert_redacted(&scratch, "run.llmperf");
     let reasons: Vec<String> = index["left_out"].as_array().unwrap().iter().map(Value::to_string).collect();
     assert!(
-        reasons.iter().any(|file| file.contains("logs/command-0.stdout") && file.contains("output of programs")),
+        reasons.iter().any(|file| file.contains("logs/command-0.stdout") && file.contains("program output")),
         "{reasons:?}"
     );
     let manifest = scratch.manifest("run-back");
@@ -282,7 +282,7 @@ fn a_redacted_import_leaves_its_trace_behind() {
     let index = assert_redacted(&scratch, "run.llmperf");
     assert_eq!(index["sources"], json!([]));
     let names = index["left_out"].to_string();
-    assert!(names.contains("raw file of a profiler"), "{names}");
+    assert!(names.contains("raw profiler file"), "{names}");
     let refused = call(&scratch, &["whatif", "./run-back", "--host", "2x"]);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
 }
@@ -292,7 +292,7 @@ fn what_cannot_be_packed_is_refused_by_name() {
     let scratch = imported();
     fs::write(scratch.path("run.llmperf"), "mine").unwrap();
     let taken = call(&scratch, &["pack", "./run"]);
-    assert!(taken.code == 2 && taken.stderr.contains("run.llmperf is there already"), "{}", taken.stderr);
+    assert!(taken.code == 2 && taken.stderr.contains("run.llmperf already exists"), "{}", taken.stderr);
     assert_eq!(fs::read(scratch.path("run.llmperf")).unwrap(), b"mine");
     fs::write(scratch.path("run/report.md"), "changed").unwrap();
     for redact in [&[][..], &["--redact"]] {
@@ -324,7 +324,7 @@ fn a_bundle_that_was_cut_off_or_altered_is_refused_wherever_that_is() {
     let whole = fs::read(scratch.path("run.llmperf")).unwrap();
     for part in 0..24 {
         let said = refused(&scratch, &whole[..whole.len() * part / 24]);
-        assert!(said.contains("is cut off here") || said.contains("damaged"), "{said}");
+        assert!(said.contains("is truncated here") || said.contains("damaged"), "{said}");
     }
     refused(&scratch, &whole[..whole.len() - 1]);
     for part in 0..40 {
@@ -333,8 +333,10 @@ fn a_bundle_that_was_cut_off_or_altered_is_refused_wherever_that_is() {
         altered[at] ^= 0x10;
         refused(&scratch, &altered);
     }
-    assert!(refused(&scratch, &[whole.clone(), b"more".to_vec()].concat()).contains("something follows"));
-    assert!(refused(&scratch, &[whole.clone(), whole].concat()).contains("something follows"));
+    assert!(
+        refused(&scratch, &[whole.clone(), b"more".to_vec()].concat()).contains("unexpected data after the last file")
+    );
+    assert!(refused(&scratch, &[whole.clone(), whole].concat()).contains("unexpected data after the last file"));
     assert!(refused(&scratch, b"PK\x03\x04 no bundle at all").contains("start: it is not a bundle"));
     // Content that was changed and compressed anew, so that only the digest tells.
     let mut bytes = decompressed(&scratch.path("run.llmperf"));
@@ -375,14 +377,14 @@ fn paths_sizes_and_versions_that_an_index_must_not_have_are_refused() {
         move |index: &mut Value| index["files"][1]["path"] = json!(path)
     };
     for (bad, words) in [
-        ("../outside", "`..` in it"),
+        ("../outside", "contains `.` or `..`"),
         ("/etc/outside", "it is absolute"),
         ("a\\b", "backslash"),
-        ("manifest.json", "the manifest is written by the run folder itself"),
-        ("sources/x", "only sources lie in sources/"),
+        ("manifest.json", "that name is reserved for the manifest"),
+        ("sources/x", "only source files may be in sources/"),
         ("report.md", "report.md: it is listed twice"),
         ("report.md/x", "report.md: it is listed as a file and as a folder"),
-        ("other.md", "other.md: its header is not as the index makes it"),
+        ("other.md", "other.md: header does not match the index"),
     ] {
         let said = refused(&scratch, &with_index(&bytes, path(bad)));
         assert!(said.contains(words), "{bad}: {said}");
@@ -391,10 +393,10 @@ fn paths_sizes_and_versions_that_an_index_must_not_have_are_refused() {
     let changes: [(Change, &str); 8] = [
         (|index| index["schema"] = json!("llm-perf/bundle/2"), "written by a newer llm-perf"),
         (|index| index["schema"] = json!("llm-perf/metrics/1"), "schema is llm-perf/metrics/1"),
-        (|index| index["files"][1]["bytes"] = json!(1u64 << 40), "more than 68.7 GB together"),
-        (|index| index["files"][1]["bytes"] = json!(7), "its header is not as the index makes it"),
+        (|index| index["files"][1]["bytes"] = json!(1u64 << 40), "its files total more than 68.7 GB"),
+        (|index| index["files"][1]["bytes"] = json!(7), "header does not match the index"),
         (|index| index["files"] = json!([]), "manifest.json is not the first file"),
-        (|index| drop(index["files"].as_array_mut().unwrap().pop()), "is not as the index makes it"),
+        (|index| drop(index["files"].as_array_mut().unwrap().pop()), "does not match the index"),
         (|index| index["files"][1]["sha256"] = json!("0".repeat(64)), "expected sha256 0000"),
         (|index| index["run_id"] = json!(7), "invalid type"),
     ];
@@ -407,7 +409,7 @@ fn paths_sizes_and_versions_that_an_index_must_not_have_are_refused() {
     let mut linked = bytes.clone();
     let size = usize::from_str_radix(std::str::from_utf8(&bytes[124..135]).unwrap(), 8).unwrap();
     linked[512 + size.next_multiple_of(512) + 156] = b'2';
-    assert!(refused(&scratch, &compressed(&linked)).contains("manifest.json: its header is not"));
+    assert!(refused(&scratch, &compressed(&linked)).contains("manifest.json: header does not"));
 }
 
 #[test]
@@ -427,7 +429,7 @@ fn a_bundle_whose_manifest_lists_other_files_is_refused() {
     let digest = std::process::Command::new("sha256sum").arg(&file).output().unwrap();
     let digest = String::from_utf8(digest.stdout).unwrap()[..64].to_owned();
     let said = refused(&scratch, &with_index(&changed, |index| index["files"][0]["sha256"] = json!(digest)));
-    assert!(said.contains("manifest.json: it lists other files than the bundle has"), "{said}");
+    assert!(said.contains("manifest.json: its file list does not match the bundle"), "{said}");
 }
 
 #[test]

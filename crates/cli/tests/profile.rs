@@ -70,7 +70,7 @@ fn a_native_run_is_exported_with_a_lane_for_each_way_to_look_at_it() {
         |format: &str| Output::of(scratch.command(&["export", "./run", "--format", format, "--out", "trace.json"]));
     let refused = export("sqlite");
     assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("`--format perfetto` has them"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("only `--format perfetto` exports"), "{}", refused.stderr);
     let written = export("perfetto");
     assert_eq!((written.code, written.stdout.as_str()), (0, "trace.json\n"), "{}", written.stderr);
     let trace: serde_json::Value = serde_json::from_slice(&std::fs::read(scratch.path("trace.json")).unwrap()).unwrap();
@@ -119,7 +119,7 @@ fn a_repeated_run_says_which_inputs_have_changed() {
     let changed = again("changed", &[]);
     assert_eq!(changed.code, 0, "{}", changed.stderr);
     assert!(changed.stderr.contains("warning: input good.png has changed since that run"), "{}", changed.stderr);
-    assert!(changed.stderr.contains("warning: input second.png is not there any more"), "{}", changed.stderr);
+    assert!(changed.stderr.contains("warning: input second.png no longer exists"), "{}", changed.stderr);
     let chosen = again("chosen", &["dataset.include=[good.png]"]);
     assert!(chosen.code == 0 && !chosen.stderr.contains("has changed"), "asked for: {}", chosen.stderr);
 }
@@ -157,7 +157,7 @@ fn latest_is_the_newest_run_that_can_be_repeated_wherever_it_was_put() {
     }
     std::fs::remove_dir_all(scratch.path("elsewhere")).unwrap();
     let gone = command(&["profile", "--from", "latest", "--out", "gone"]);
-    assert!(gone.code == 2 && gone.stderr.contains("that `profile` made with a model"), "{}", gone.stderr);
+    assert!(gone.code == 2 && gone.stderr.contains("is a `profile` run of a model"), "{}", gone.stderr);
     assert!(!scratch.path("gone").exists());
 }
 

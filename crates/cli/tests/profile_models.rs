@@ -60,7 +60,7 @@ fn prompts_come_from_files_from_the_configuration_or_from_a_seed() {
     let files = [&decoder[..], &["--inputs", "texts", "--out", "files", "infer.prompt='Say: <text>!'"]].concat();
     let output = scratch.profile(&QUICK, &files);
     assert_eq!(output.code, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("latin.txt is not UTF-8 text: byte 3"), "{}", output.stderr);
+    assert!(output.stderr.contains("latin.txt is not UTF-8 text: invalid byte at 3"), "{}", output.stderr);
     assert!(output.stderr.contains("blank.txt is empty"), "{}", output.stderr);
     assert_eq!(tokens("files"), 1 + 5 + 10 + 1);
     assert_eq!(scratch.manifest("files")["status"], "partial");
@@ -134,7 +134,7 @@ fn a_model_larger_than_the_memory_is_refused_before_anything_is_written() {
     std::fs::write(scratch.path("config.json"), config).unwrap();
     let output = scratch.profile(&QUICK, &["--model", "config.json", "--out", "run"]);
     assert_eq!(output.code, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("of memory are free") && output.stderr.contains("hint:"), "{}", output.stderr);
+    assert!(output.stderr.contains("of memory is free") && output.stderr.contains("hint:"), "{}", output.stderr);
     assert!(!scratch.path("run").exists());
 }
 

@@ -34,7 +34,7 @@ fn questions_tables_and_views_are_listed_and_the_sql_of_each_is_shown() {
     let listed = query(&scratch, &["--list"]);
     assert_eq!(listed.code, 0, "{}", listed.stderr);
     for part in
-        ["top-kernels", "The kernels that take most device time", "exposed_communication", "job, rank, device, stream"]
+        ["top-kernels", "Kernels that take the most device time", "exposed_communication", "job, rank, device, stream"]
     {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
@@ -48,19 +48,19 @@ fn questions_tables_and_views_are_listed_and_the_sql_of_each_is_shown() {
 fn wrong_requests_are_refused_before_an_engine_is_looked_for() {
     let scratch = with_file();
     for (arguments, said) in [
-        (&["tables", "DROP TABLE kernels"][..], "error: `DROP` is not run: a query is one SELECT, and changes nothing"),
+        (&["tables", "DROP TABLE kernels"][..], "error: `DROP` is not allowed: a query must be a single SELECT"),
         (&["tables", "COPY kernels TO 'x'"], "`COPY` is not run"),
-        (&["tables", "SELECT 1; DELETE FROM kernels"], "there is a second statement: `DELETE FROM kernels`"),
+        (&["tables", "SELECT 1; DELETE FROM kernels"], "found a second statement: `DELETE FROM kernels`"),
         (&["tables", " "], "the statement is empty"),
         (&["tables", "top-kernel"], "unknown query `top-kernel`"),
         (&["SELECT 1"], "missing run or folder"),
         (&["tables"], "missing query after `tables`"),
-        (&["gone", "SELECT 1"], "there is no run `gone`"),
+        (&["gone", "SELECT 1"], "run `gone` not found in"),
         (&["tables/job=x/rank=0/kernels.parquet", "SELECT 1"], "is a file, not a folder of tables"),
         (&["tables", "SELECT 1", "--format", "parquet"], "cannot print Parquet"),
         (&["tables", "SELECT 1", "--engine", "spark"], "expected auto, duckdb, datafusion or ballista://HOST:PORT"),
         (&["tables", "SELECT 1", "--memory", "2"], "expected a size such as 2GB or 512MiB"),
-        (&["tables", "SELECT 1", "--out", "tables"], "tables is there already"),
+        (&["tables", "SELECT 1", "--out", "tables"], "tables already exists"),
     ] {
         let output = query(&scratch, arguments);
         assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);
@@ -78,7 +78,7 @@ fn where_no_engine_is_found_the_message_says_what_to_install() {
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
     let output = query(&scratch, &["tables", "SELECT 1", "--python", python.to_str().unwrap()]);
     assert_eq!(output.code, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("no Python interpreter here has duckdb or datafusion"), "{}", output.stderr);
+    assert!(output.stderr.contains("no Python interpreter with duckdb or datafusion found"), "{}", output.stderr);
     assert!(output.stderr.contains("hint: `pip install duckdb`"), "{}", output.stderr);
     let cluster = ["tables", "SELECT 1", "--engine", "ballista://head:1", "--python", python.to_str().unwrap()];
     let output = query(&scratch, &cluster);
@@ -114,7 +114,7 @@ fn an_engine_that_dies_is_told_with_its_last_words() {
     let (_scratch, output) = with_driver("echo 'terminate called' >&2; kill -SEGV $$");
     assert_eq!(output.code, 1);
     assert!(
-        output.stderr.contains("duckdb was killed by signal 11 (SIGSEGV) before the query was answered"),
+        output.stderr.contains("duckdb was killed by signal 11 (SIGSEGV) before the query finished"),
         "{}",
         output.stderr
     );
@@ -130,7 +130,7 @@ fn an_engine_that_does_not_answer_in_time_is_ended() {
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
     let output = query(&scratch, &["tables", "SELECT 1", "--timeout", "1", "--python", python.to_str().unwrap()]);
     assert_eq!(output.code, 1);
-    assert!(output.stderr.contains("error: the query was not answered in 1 s"), "{}", output.stderr);
+    assert!(output.stderr.contains("error: the query did not finish within 1 s"), "{}", output.stderr);
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn remedies_that_were_tried_before_a_stop_are_kept() {
     send("-TERM", child.id());
     let rest: Vec<String> = talk.collect();
     assert_eq!(child.wait().unwrap().code(), Some(3), "{before:?} {rest:?}");
-    assert!(rest.iter().any(|line| line.contains("stopped by the user while remedies were tried")), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("stopped by the user while trying remedies")), "{rest:?}");
     let metrics = scratch.json("run", "metrics.json");
     let tries = metrics["tries"].as_array().unwrap();
     assert_eq!((tries[0]["status"].as_str(), tries[3]["status"].as_str()), (Some("tried"), Some("not_reached")));

@@ -50,7 +50,7 @@ fn jobs_of_other_days_devices_and_sizes_are_not_one_run() {
     let (Some(one), Some(other)) = (trace("a100-training-before"), trace("v100-training-other-job")) else { return };
     let (output, _) = import(&[&one, &other]);
     assert_ne!(output.code, 0);
-    assert!(output.stderr.contains("one is of a job with 8 ranks, the other of one with 2"), "{}", output.stderr);
+    assert!(output.stderr.contains("one is from a job with 8 ranks, the other from a job with 2"), "{}", output.stderr);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn wrong_requests_are_refused_before_anything_is_computed() {
     let value = refused(&["--sweep", "workload.batch=1,many"]);
     assert!(value.contains("many"), "{value}");
     let key = refused(&["--sweep", "model.name=a,b"]);
-    assert!(key.contains("only settings of the workload can be swept"), "{key}");
+    assert!(key.contains("only workload settings can be swept"), "{key}");
     let empty = refused(&["--sweep", "workload.batch=1,"]);
     assert!(empty.contains("has an empty value"), "{empty}");
     let none = refused(&["--sweep", "workload.batch"]);

@@ -88,7 +88,7 @@ fn a_rank_is_replaced_by_its_own_trace_and_by_no_other() {
     assert_eq!(import("torch/dsocr-h200.json.gz", "b").code, 0);
     let refused = import("nsys/dsocr-h200.sqlite.gz", "c");
     assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("is there already, from another trace"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("already exists, from another trace"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--job NAME"), "{}", refused.stderr);
     let left: Vec<_> = fs::read_dir(scratch.path("tables").join("job=one")).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing half-written stays");
@@ -101,7 +101,7 @@ fn a_rank_is_replaced_by_its_own_trace_and_by_no_other() {
         "../x",
     ]));
     assert_eq!(name.code, 2);
-    assert!(name.stderr.contains("cannot be the name of a job"), "{}", name.stderr);
+    assert!(name.stderr.contains("invalid job name"), "{}", name.stderr);
 }
 
 /// Runs a command to its end; the most kilobytes of memory it had that no file stands behind.

@@ -112,7 +112,7 @@ fn a_recorded_session_becomes_the_whole_bundle() {
         assert!(report.contains(part), "{part}");
     }
     let assumptions = scratch.text("run", "assumptions.md");
-    assert!(assumptions.contains("not applied: the likeliest token is taken"), "{assumptions}");
+    assert!(assumptions.contains("not applied: the most likely token is taken"), "{assumptions}");
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn a_driver_killed_before_it_measured_fails_and_says_how_far_it_came() {
 fn every_trouble_of_the_model_is_told_with_its_traceback_and_the_next_step() {
     let traceback = "Traceback (most recent call last):\n  File \"model.py\", line 3, in forward\n";
     let cases = [
-        ("import", "ModuleNotFoundError: No module named 'flash_attn'", 1, "lacks a package"),
-        ("memory", "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB", 1, "less memory"),
+        ("import", "ModuleNotFoundError: No module named 'flash_attn'", 1, "install the missing package"),
+        ("memory", "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB", 1, "reduce memory"),
         ("model", "RuntimeError: mat1 and mat2 shapes cannot be multiplied", 1, ""),
-        ("remote_code", "models/x brings Python code of its own", 2, "--trust-remote-code"),
-        ("factory", "my_models has no `build`", 1, "a factory takes nothing"),
-        ("device", "cuda:7 is not there: torch finds 1 CUDA devices", 2, ""),
-        ("transformers", "this model needs transformers: No module named 'transformers'", 1, "install transformers"),
+        ("remote_code", "models/x contains its own Python code", 2, "--trust-remote-code"),
+        ("factory", "my_models has no `build`", 1, "a factory takes no arguments"),
+        ("device", "cuda:7 is not available: torch found 1 CUDA devices", 2, ""),
+        ("transformers", "this model requires transformers: No module named 'transformers'", 1, "install transformers"),
     ];
     for (kind, message, code, hint) in cases {
         let scratch = Scratch::new();
@@ -244,12 +244,12 @@ fn no_python_and_no_torch_are_found_before_a_folder_is_made() {
         command.env_remove("LLM_PERF_PYTHON").env("PATH", &bin);
     });
     assert_eq!(no_python.code, 1, "{}", no_python.stderr);
-    assert!(no_python.stderr.contains("there is no python3 on PATH"), "{}", no_python.stderr);
+    assert!(no_python.stderr.contains("python3 not found on PATH"), "{}", no_python.stderr);
     let no_torch = without(&|command| {
         command.env("FAKE_TORCH", "");
     });
     assert_eq!(no_torch.code, 1, "{}", no_torch.stderr);
-    assert!(no_torch.stderr.contains("no Python interpreter here has torch"), "{}", no_torch.stderr);
+    assert!(no_torch.stderr.contains("no Python interpreter with torch found"), "{}", no_torch.stderr);
     assert!(no_torch.stderr.contains("--python"), "{}", no_torch.stderr);
     let named = without(&|command| {
         command.args(["--python", "/nowhere/python"]);
@@ -265,7 +265,7 @@ fn what_names_no_model_is_wrong_usage_and_leaves_no_folder() {
     let cases = [
         (vec!["--model", "./empty"], "has no config.json"),
         (vec!["--model", "nobody/owns-this"], "model `nobody/owns-this` not found in"),
-        (vec!["--model", "lama-3-8b"], "no built-in model"),
+        (vec!["--model", "lama-3-8b"], "unknown model"),
         (vec!["--model", "decoder-tiny", "--device", "gpu"], "`cpu`, `cuda:N` or `auto`"),
         (vec!["--model", "decoder-tiny", "infer.temperature=0.7"], "infer.temperature"),
         (vec!["--model", "decoder-tiny", "--module-ranges", "deep"], "expected a depth from 1 to 64"),

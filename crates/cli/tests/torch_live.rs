@@ -108,7 +108,7 @@ fn a_factory_of_the_users_is_run_and_what_is_wrong_with_one_is_told() {
     let Some(python) = python("json") else { return };
     let cases = [
         ("build", 0, ""),
-        ("without_inputs", 1, "no vocabulary to draw from"),
+        ("without_inputs", 1, "no vocabulary to draw random tokens from"),
         ("no_model", 1, "gave a int, not a torch.nn.Module"),
         ("missing_package", 1, "a_package_nobody_has"),
         ("out_of_memory", 1, "out of memory"),
@@ -140,7 +140,7 @@ fn code_that_a_folder_brings_is_not_run_unasked() {
     let output = run(&scratch, &python, &[&["--model", "./model", "--device", "cpu"], &QUICK[..]].concat());
     assert_eq!(output.code, 2, "{}", output.stderr);
     assert!(
-        output.stderr.contains("Python code of its own") && output.stderr.contains("--trust-remote-code"),
+        output.stderr.contains("its own Python code") && output.stderr.contains("--trust-remote-code"),
         "{}",
         output.stderr
     );

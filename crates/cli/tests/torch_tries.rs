@@ -118,17 +118,14 @@ fn a_driver_killed_in_the_middle_leaves_what_it_had_finished() {
     assert_eq!(find(&metrics, "last-logits")["status"], "tried");
     assert!(find(&metrics, "last-logits")["saves_share"].is_f64());
     let cut = find(&metrics, "bf16");
-    assert_eq!(
-        (&cut["status"], &cut["reason"]),
-        (&json!("not_reached"), &json!("the driver ended while it was tried"))
-    );
+    assert_eq!((&cut["status"], &cut["reason"]), (&json!("not_reached"), &json!("the driver exited while trying it")));
     assert_eq!(cut["turns"].as_array().unwrap().len(), 3);
     let never = find(&metrics, "compile");
     assert_eq!(
         (&never["status"], &never["reason"]),
-        (&json!("not_reached"), &json!("the driver ended before it was tried"))
+        (&json!("not_reached"), &json!("the driver exited before trying it"))
     );
-    assert!(scratch.text("run", "report.md").contains("`compile` (not reached): the driver ended before it was tried"));
+    assert!(scratch.text("run", "report.md").contains("`compile` (not reached): the driver exited before trying it"));
 }
 
 #[test]

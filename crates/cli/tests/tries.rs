@@ -97,7 +97,7 @@ fn auto_tries_what_applies_and_a_model_that_generates_nothing_says_so() {
     let metrics = scratch.json("run", "metrics.json");
     let reason = |remedy: &str| find(&metrics, remedy)["reason"].as_str().unwrap().to_owned();
     assert_eq!(reason("last-logits"), "the model generates no tokens");
-    assert_eq!(reason("batch-2"), "the baseline has a batch of 2");
+    assert_eq!(reason("batch-2"), "the baseline already has a batch of 2");
     let batch = find(&metrics, "batch-8");
     assert_eq!((batch["status"].as_str(), &batch["per_token"]), (Some("tried"), &Value::Null));
     assert!(batch["throughput"]["ratio"].as_f64() > Some(0.0));
@@ -121,7 +121,7 @@ fn time_that_is_over_leaves_the_rest_untried_and_says_so() {
     for remedy in ["last-logits", "batch-2"] {
         let one = find(&metrics, remedy);
         assert_eq!(one["status"], "not_reached");
-        assert!(one["reason"].as_str().unwrap().contains("were over"), "{one}");
+        assert!(one["reason"].as_str().unwrap().contains("time budget ran out"), "{one}");
     }
 }
 
@@ -131,7 +131,7 @@ fn what_cannot_be_tried_is_refused_before_anything_starts() {
         ("last-logit", "`last-logit` is no remedy; there are last-logits, attention-sdpa"),
         ("last-logits,,batch-2", "`` is no remedy"),
         ("batch-64", "a batch has 2 to 32 sequences"),
-        ("cuda-graph", "`cuda-graph` is a remedy of torch, and the engine is native"),
+        ("cuda-graph", "remedy `cuda-graph` requires the torch engine, but this run uses native"),
         ("batch-2+batch-4", "`batch-2` and `batch-4` exclude each other"),
     ];
     for (list, message) in cases {

@@ -78,7 +78,7 @@ pub fn threads() -> usize {
 
 /// The processor's name, under which its rates are kept.
 pub fn processor_name() -> String {
-    environment::processor().model.unwrap_or_else(|| format!("unknown {} processor", std::env::consts::ARCH))
+    environment::processor().model.unwrap_or_else(|| format!("unknown {} CPU", std::env::consts::ARCH))
 }
 
 /// Measures this machine; `progress` is told what is being measured.
@@ -99,7 +99,7 @@ pub fn measure(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -
     let memory = environment::memory();
     let memory_bytes = memory.total_bytes.ok_or_else(|| CollectError::Calibration {
         what: "memory".into(),
-        reason: "the system does not say how much there is".into(),
+        reason: "the system does not report its size".into(),
     })?;
     let size = copy::Size::choose(settings.copy_bytes, &memory);
     progress(&format!("measuring: copy of {} MiB, {threads} threads", size.bytes >> 20));
@@ -182,8 +182,9 @@ pub fn warning(calibration: &Calibration) -> Option<String> {
     });
     let unsteady: Vec<String> = unsteady.collect();
     let waited = calibration.thread_share.filter(|share| *share < UNDISTURBED);
-    let waited = waited.map(|share| format!("its threads ran {:.0}% of the time", share * 100.0));
-    let unsteady = (!unsteady.is_empty()).then(|| format!("middle round against the best: {}", unsteady.join(", ")));
+    let waited = waited.map(|share| format!("its threads ran for only {:.0}% of their runnable time", share * 100.0));
+    let unsteady =
+        (!unsteady.is_empty()).then(|| format!("median round relative to the best: {}", unsteady.join(", ")));
     let reasons: Vec<String> = [waited, unsteady].into_iter().flatten().collect();
     (!reasons.is_empty()).then(|| format!("the machine was busy ({})", reasons.join("; ")))
 }
@@ -226,9 +227,9 @@ pub fn hardware(calibration: &Calibration) -> Hardware {
         interconnect_bytes_per_second: None,
         peaks,
         number_sources: BTreeMap::from([
-            ("memory_bytes".to_owned(), number("memory of the machine")),
+            ("memory_bytes".to_owned(), number("system memory")),
             ("bytes_per_second".to_owned(), number(&format!("measured: {}", calibration.copy_method))),
-            ("sm_count".to_owned(), number("threads the rates were measured with")),
+            ("sm_count".to_owned(), number("threads used for the measurement")),
         ]),
         sources: BTreeMap::from([(SOURCE.to_owned(), source)]),
     }
@@ -256,7 +257,7 @@ fn measure_gemm<P: gemm::Gemm>(
     settings: &CalibrationSettings,
 ) -> Result<(CalibratedRate, Option<f64>), CollectError> {
     let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} GEMM"), reason };
-    let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix side to try".to_owned()))?;
+    let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix size to try".to_owned()))?;
     let mut found = false;
     for side in settings.sides.iter().copied() {
         let mut matrices = P::new(side);
@@ -288,7 +289,7 @@ fn measure_gemm<P: gemm::Gemm>(
         let flops = FlopsPerSecond::new((work / best(&samples_ns)?.as_seconds()).get().round());
         return Ok((CalibratedRate { dtype, flops, method: P::method(side), samples_ns }, share));
     }
-    Err(wrong("no matrix side to try".to_owned()))
+    Err(wrong("no matrix size to try".to_owned()))
 }
 
 /// Repeats a round and keeps every time.
@@ -301,7 +302,7 @@ fn rounds(settings: &CalibrationSettings, mut round: impl FnMut() -> Duration) -
         let spent = Nanos::from_duration(round()).filter(|spent| *spent > Nanos::ZERO);
         samples.push(spent.ok_or_else(|| CollectError::Calibration {
             what: "timing".into(),
-            reason: "a round took no time at all; the clock cannot be trusted".into(),
+            reason: "a round took zero time; the clock is unreliable".into(),
         })?);
     }
     Ok(samples)
@@ -313,7 +314,7 @@ fn best(samples: &[Nanos]) -> Result<Nanos, CollectError> {
         .iter()
         .copied()
         .min()
-        .ok_or_else(|| CollectError::Calibration { what: "timing".into(), reason: "there was no round".into() })
+        .ok_or_else(|| CollectError::Calibration { what: "timing".into(), reason: "no round was run".into() })
 }
 
 fn time(work: impl FnOnce()) -> Duration {
@@ -418,13 +419,16 @@ mod tests {
         calibration.thread_share = None;
         assert_eq!(warning(&calibration), None, "one slow round is no reason");
         calibration.thread_share = Some(0.62);
-        assert_eq!(warning(&calibration).unwrap(), "the machine was busy (its threads ran 62% of the time)");
+        assert_eq!(
+            warning(&calibration).unwrap(),
+            "the machine was busy (its threads ran for only 62% of their runnable time)"
+        );
         calibration.thread_share = Some(0.97);
         calibration.matrix[0].samples_ns = samples(&[300, 100, 250]);
         calibration.copy_samples_ns = samples(&[100, 150]);
         assert_eq!(
             warning(&calibration).unwrap(),
-            "the machine was busy (middle round against the best: fp32 2.5x, copy 1.5x)"
+            "the machine was busy (median round relative to the best: fp32 2.5x, copy 1.5x)"
         );
     }
 

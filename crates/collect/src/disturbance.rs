@@ -220,7 +220,7 @@ impl MachineReading {
 pub fn of_device(device: &DeviceUse) -> Vec<String> {
     let mut causes = Vec::new();
     if !device.throttle_reasons.is_empty() {
-        causes.push(format!("the clocks of {} were held down ({})", device.device, device.throttle_reasons.join(", ")));
+        causes.push(format!("the clocks of {} were throttled ({})", device.device, device.throttle_reasons.join(", ")));
     }
     if let Some(others) = device.other_processes.filter(|others| *others > 0) {
         let processes = if others == 1 { "process" } else { "processes" };
@@ -237,20 +237,20 @@ fn causes(found: &Disturbance, own: OwnTimes, busy: Option<f64>, wall: f64) -> V
     let got = found.waited_ns.map(|waited| ran / (ran + waited.get() as f64)).filter(|got| got.is_finite());
     let is_alone = found.others_share.is_some_and(|share| share < OTHERS_IDLE);
     match got.filter(|got| *got < UNDISTURBED && !is_alone) {
-        Some(got) => causes.push(format!("its threads ran {} of the time they wanted to", percent(got))),
+        Some(got) => causes.push(format!("its threads ran for only {} of their runnable time", percent(got))),
         None => {
             let others = found.others_share.filter(|share| *share > OTHERS_BESIDE);
             if let Some(others) = others.filter(|_| busy.is_some_and(|busy| busy > FULL)) {
-                causes.push(format!("other programs used {} of the processors, and none was free", percent(others)));
+                causes.push(format!("other processes used {} of the CPUs, and none was idle", percent(others)));
             }
         }
     }
     if let Some(stolen) = found.steal_share.filter(|share| *share > STOLEN) {
-        causes.push(format!("the hypervisor gave {} of the processors to other machines", percent(stolen)));
+        causes.push(format!("the hypervisor gave {} of CPU time to other VMs", percent(stolen)));
     }
     let throttled = found.throttled_ns.map(|time| time.get() as f64 / 1e9 / wall);
     if throttled.is_some_and(|share| share > THROTTLED) {
-        causes.push("the limit of its control group held it back".to_owned());
+        causes.push("its cgroup CPU limit throttled it".to_owned());
     }
     causes
 }
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn waiting_is_a_disturbance_unless_the_program_is_alone() {
         let own = OwnTimes { cpu: Nanos::new(50), ..OwnTimes::default() };
-        assert_eq!(causes(&found(Some(0.5)), own, None, 1.0), ["its threads ran 50% of the time they wanted to"]);
+        assert_eq!(causes(&found(Some(0.5)), own, None, 1.0), ["its threads ran for only 50% of their runnable time"]);
         assert_eq!(causes(&found(None), own, None, 1.0).len(), 1);
         assert_eq!(causes(&found(Some(0.01)), own, Some(1.0), 1.0), Vec::<String>::new(), "it waited for itself");
         let mostly_ran = OwnTimes { cpu: Nanos::new(5_000), ..OwnTimes::default() };
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(causes(&others(0.5), own, Some(0.7), 1.0), Vec::<String>::new());
         assert_eq!(
             causes(&others(0.5), own, Some(0.99), 1.0),
-            ["other programs used 50% of the processors, and none was free"]
+            ["other processes used 50% of the CPUs, and none was idle"]
         );
     }
 
@@ -378,7 +378,7 @@ mod tests {
         let found = read(1_000_000_000, 500_000_000, 500_000_000, 200).since(&read(0, 0, 0, 0));
         assert_eq!(found.waited_ns, Some(Nanos::new(500_000_000)));
         assert_eq!((found.others_share, found.switches_involuntary), (Some(0.75), Some(200)));
-        assert_eq!(found.causes, ["its threads ran 50% of the time they wanted to"]);
+        assert_eq!(found.causes, ["its threads ran for only 50% of their runnable time"]);
         assert!(!Counters::default().since(&Counters::default()).is_disturbed(), "a system that counts nothing");
     }
 }

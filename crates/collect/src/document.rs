@@ -35,7 +35,7 @@ pub fn open(path: &Path) -> io::Result<File> {
         let asked = Instant::now();
         while !has_writer(&file)? {
             if asked.elapsed() > WRITER_STARTS {
-                return refused("it is a pipe, and nothing writes to it; start the writer first");
+                return refused("it is a pipe without a writer; start the writer first");
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -76,7 +76,7 @@ pub fn read_from(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {}", Bytes::new(most)))),
+        true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {}", Bytes::new(most)))),
         false => Ok(bytes),
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     fn a_pipe_without_a_writer_is_refused_and_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let error = read(&pipe(folder.path())).unwrap_err();
-        assert!(error.to_string().contains("nothing writes to it"), "{error}");
+        assert!(error.to_string().contains("without a writer"), "{error}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub enum CollectError {
     NoCollector,
 
     /// The chosen run folder is in use.
-    #[error("{} {state}; a run needs a new or an empty folder", path.display())]
+    #[error("{} {state}; a run needs a new or empty folder", path.display())]
     OutTaken {
         /// The folder.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum CollectError {
     },
 
     /// A path that may not name a file of a run.
-    #[error("{path:?} cannot name a file of a run: {reason}")]
+    #[error("{path:?} is not a valid path for a file of a run: {reason}")]
     BadRunPath {
         /// The path as given.
         path: String,
@@ -46,7 +46,7 @@ pub enum CollectError {
     },
 
     /// Something the run did not write stands where it wants to write.
-    #[error("{} exists already and was not written by this run", path.display())]
+    #[error("{} already exists and was not written by this run", path.display())]
     FileExists {
         /// The file.
         path: PathBuf,
@@ -64,14 +64,14 @@ pub enum CollectError {
     },
 
     /// A run folder that is not there.
-    #[error("there is no folder {}", path.display())]
+    #[error("folder {} not found", path.display())]
     NoFolder {
         /// The folder.
         path: PathBuf,
     },
 
     /// A folder without a manifest.
-    #[error("{} has no manifest.json, so it is not a run or was stopped before it started", path.display())]
+    #[error("{} has no manifest.json: it is not a run, or it was stopped before it started", path.display())]
     NoManifest {
         /// The folder.
         path: PathBuf,
@@ -98,21 +98,21 @@ pub enum CollectError {
     },
 
     /// A file of a run that is not as its manifest lists it.
-    #[error("{} is not as the manifest of its run lists it", path.display())]
+    #[error("{} does not match the manifest of its run", path.display())]
     NotAsListed {
         /// The file.
         path: PathBuf,
     },
 
     /// Something stands where a bundle is to be written.
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     BundleExists {
         /// The file.
         path: PathBuf,
     },
 
     /// A run that is larger than a bundle may be.
-    #[error("the run is too large to pack: a bundle has at most {files} files and {bytes}")]
+    #[error("the run is too large to pack: a bundle holds at most {files} files and {bytes}")]
     TooLargeToPack {
         /// Most files.
         files: usize,
@@ -121,14 +121,14 @@ pub enum CollectError {
     },
 
     /// A run that somebody is still making.
-    #[error("{} is still being made", path.display())]
+    #[error("{} is still running", path.display())]
     StillRunning {
         /// The folder.
         path: PathBuf,
     },
 
     /// No run of that name.
-    #[error("there is no run `{selector}` in {}", root.display())]
+    #[error("run `{selector}` not found in {}", root.display())]
     UnknownRun {
         /// What was asked for.
         selector: String,
@@ -139,7 +139,7 @@ pub enum CollectError {
     },
 
     /// `latest`, where no run is of the kind that is asked for.
-    #[error("there is no run in {} that {wanted}", root.display())]
+    #[error("no run in {} {wanted}", root.display())]
     NoFittingRun {
         /// Where it was looked for.
         root: PathBuf,
@@ -148,7 +148,7 @@ pub enum CollectError {
     },
 
     /// The start of several names.
-    #[error("`{selector}` is the start of {} runs in {}: {}", matches.len(), root.display(), matches.join(", "))]
+    #[error("`{selector}` matches {} runs in {}: {}", matches.len(), root.display(), matches.join(", "))]
     AmbiguousRun {
         /// What was asked for.
         selector: String,
@@ -184,14 +184,14 @@ pub enum CollectError {
     },
 
     /// No interpreter has torch.
-    #[error("no Python interpreter here has torch; tried: {}", asked.join(", "))]
+    #[error("no Python interpreter with torch found; tried: {}", asked.join(", "))]
     NoTorch {
         /// Those that were asked.
         asked: Vec<String>,
     },
 
     /// No interpreter has the engine that runs SQL.
-    #[error("no Python interpreter here has {engine}; tried: {}", asked.join(", "))]
+    #[error("no Python interpreter with {engine} found; tried: {}", asked.join(", "))]
     NoQueryEngine {
         /// The package, or packages, one of which would do.
         engine: &'static str,
@@ -202,7 +202,7 @@ pub enum CollectError {
     },
 
     /// The processor could not be measured.
-    #[error("cannot measure this processor: {what}: {reason}")]
+    #[error("cannot calibrate this CPU: {what}: {reason}")]
     Calibration {
         /// What was being measured.
         what: String,
@@ -229,7 +229,7 @@ pub enum CollectError {
     },
 
     /// There is no folder for what the tool keeps between runs.
-    #[error("there is no folder for measured rates: neither LLM_PERF_DATA_DIR, XDG_DATA_HOME nor HOME is set")]
+    #[error("no folder to store measured rates in: LLM_PERF_DATA_DIR, XDG_DATA_HOME and HOME are all unset")]
     NoDataFolder,
 }
 
@@ -261,60 +261,58 @@ impl Failure for CollectError {
         match self {
             Self::Io { action, reason, .. } => match reason.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                    Some("free some space, or use another disk; a run goes where `--out DIR` says".to_owned())
+                    Some("free some space, or write the run to another disk with `--out DIR`".to_owned())
                 }
-                ErrorKind::FileTooLarge => {
-                    Some("a limit on the size of files is set; `ulimit -f unlimited` lifts it".to_owned())
-                }
+                ErrorKind::FileTooLarge => Some("lift the file size limit with `ulimit -f unlimited`".to_owned()),
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if !READING.contains(action) => {
-                    Some("use a folder you may write to; a run goes where `--out DIR` says".to_owned())
+                    Some("use a writable folder; `--out DIR` sets the run folder".to_owned())
                 }
-                ErrorKind::NotADirectory => Some("a part of that path is a file; choose another folder".to_owned()),
+                ErrorKind::NotADirectory => Some("part of that path is a file; choose another folder".to_owned()),
                 // What a folder is made below is a file.
                 ErrorKind::AlreadyExists if *action == "create folder" => {
-                    Some("a part of that path is a file; choose another folder".to_owned())
+                    Some("part of that path is a file; choose another folder".to_owned())
                 }
                 _ => None,
             },
             Self::NoCollector => Some(
-                "it is built for Linux with glibc on x86_64 and aarch64; LLM_PERF_INJECT_LIBRARY names one built elsewhere"
+                "the collector is built for Linux with glibc on x86_64 and aarch64; to use one built elsewhere, set \
+                 LLM_PERF_INJECT_LIBRARY to its path"
                     .to_owned(),
             ),
-            Self::OutTaken { .. } => Some("nothing was overwritten; name another folder with `--out DIR`".to_owned()),
+            Self::OutTaken { .. } => Some("nothing was overwritten; choose another folder with `--out DIR`".to_owned()),
             Self::FileExists { .. } => Some("nothing was overwritten; move it away and run again".to_owned()),
-            Self::NoFolder { .. } | Self::NoManifest { .. } => {
-                Some("`llm-perf runs` lists the runs there are".to_owned())
-            }
+            Self::NoFolder { .. } | Self::NoManifest { .. } => Some("list the runs with `llm-perf runs`".to_owned()),
             Self::UnknownRun { nearest, root, .. } => Some(match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("`llm-perf runs --root {}` lists the runs there are", root.display()),
+                None => format!("list the runs with `llm-perf runs --root {}`", root.display()),
             }),
             Self::NoFittingRun { root, .. } => {
-                Some(format!("`llm-perf runs --root {}` lists the runs there are", root.display()))
+                Some(format!("list the runs with `llm-perf runs --root {}`", root.display()))
             }
             Self::BadBundle { reason, .. } if reason.contains("newer llm-perf") => {
                 Some("nothing was unpacked; update llm-perf and unpack it again".to_owned())
             }
-            Self::BadBundle { .. } => Some("nothing was unpacked; have it sent again".to_owned()),
-            Self::NotAsListed { .. } => Some("`llm-perf runs RUN --verify` lists every file that has changed".to_owned()),
+            Self::BadBundle { .. } => {
+                Some("nothing was unpacked; the file may be truncated or damaged; copy it again".to_owned())
+            }
+            Self::NotAsListed { .. } => Some("list the changed files with `llm-perf runs RUN --verify`".to_owned()),
             Self::BundleExists { .. } => {
-                Some("nothing was overwritten; name another file with `--out FILE`".to_owned())
+                Some("nothing was overwritten; choose another file with `--out FILE`".to_owned())
             }
-            Self::TooLargeToPack { .. } => Some("`--redact` leaves the raw files of profilers out".to_owned()),
-            Self::StillRunning { .. } => Some("wait for it, or end its process first".to_owned()),
-            Self::AmbiguousRun { .. } => Some("give more of the name, or `latest`".to_owned()),
+            Self::TooLargeToPack { .. } => Some("leave out the raw profiler files with `--redact`".to_owned()),
+            Self::StillRunning { .. } => Some("wait for it to finish, or stop its process first".to_owned()),
+            Self::AmbiguousRun { .. } => Some("give more of the name, or use `latest`".to_owned()),
             Self::BadCalibration { .. } => {
-                Some("`llm-perf doctor --calibrate` measures again and replaces it".to_owned())
+                Some("measure again with `llm-perf doctor --calibrate`, which replaces it".to_owned())
             }
-            Self::NoPython { .. } | Self::NoTorch { .. } => {
-                Some("name the interpreter your models run with: --python PATH, or set LLM_PERF_PYTHON".to_owned())
-            }
+            Self::NoPython { .. } | Self::NoTorch { .. } => Some(
+                "choose the interpreter your models run with: pass --python PATH or set LLM_PERF_PYTHON".to_owned(),
+            ),
             Self::NoQueryEngine { install, .. } => Some(format!(
-                "`pip install {install}`, or name an interpreter that has it: --python PATH, or set LLM_PERF_PYTHON"
+                "run `pip install {install}`, or choose an interpreter that has it: pass --python PATH or set \
+                 LLM_PERF_PYTHON"
             )),
-            Self::NoDataFolder | Self::NotKept { .. } => {
-                Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned())
-            }
+            Self::NoDataFolder | Self::NotKept { .. } => Some("set LLM_PERF_DATA_DIR to a writable folder".to_owned()),
             _ => None,
         }
     }
@@ -322,7 +320,7 @@ impl Failure for CollectError {
 
 fn no_python(named: Option<&str>) -> String {
     match named {
-        Some(named) => format!("there is no interpreter `{named}`"),
-        None => "there is no python3 on PATH".to_owned(),
+        Some(named) => format!("Python interpreter `{named}` not found"),
+        None => "python3 not found on PATH".to_owned(),
     }
 }

@@ -128,7 +128,7 @@ fn what_a_child_wrote_is_adopted_and_never_overwritten() {
     let error = folder.write_file("nsys/trace.sqlite", b"ours").unwrap_err();
     let message = said(&error, root.path()).replace(folder.id(), "ID");
     insta::assert_snapshot!(message, @r"
-    ROOT/ID/nsys/trace.sqlite exists already and was not written by this run
+    ROOT/ID/nsys/trace.sqlite already exists and was not written by this run
     hint: nothing was overwritten; move it away and run again
     ");
     assert_eq!(fs::read(&place).unwrap(), b"from a child");
@@ -163,13 +163,13 @@ fn only_plain_files_inside_the_folder_are_adopted_or_written() {
     ROOT/ID/link is a link, not a plain file
     ROOT/ID/linked is a link, not a plain folder
     ROOT/ID/linked is a link, not a plain folder
-    ROOT/ID/link exists already and was not written by this run
+    ROOT/ID/link already exists and was not written by this run
     hint: nothing was overwritten; move it away and run again
     ROOT/ID/folder is a folder, not a plain file
     ROOT/ID/folder is a folder, not a plain file
     cannot read ROOT/ID/absent: No such file or directory (os error 2)
-    "../outside/new" cannot name a file of a run: it has a `.` or `..` in it
-    "manifest.json" cannot name a file of a run: the manifest is written by the run folder itself
+    "../outside/new" is not a valid path for a file of a run: it contains `.` or `..`
+    "manifest.json" is not a valid path for a file of a run: that name is reserved for the manifest
     "#);
     assert_eq!(names(&outside), ["secret"]);
     assert_eq!(fs::read(outside.join("secret")).unwrap(), b"secret");
@@ -201,16 +201,16 @@ fn a_chosen_folder_with_anything_in_it_is_left_alone() {
     let messages: Vec<String> =
         outs.into_iter().map(|out| said(&with_out(root.path(), out).unwrap_err(), root.path())).collect();
     insta::assert_snapshot!(messages.join("\n"), @r"
-    ROOT/file is a file; a run needs a new or an empty folder
-    hint: nothing was overwritten; name another folder with `--out DIR`
-    ROOT/full is not empty; a run needs a new or an empty folder
-    hint: nothing was overwritten; name another folder with `--out DIR`
-    ROOT/dangling is a link to nothing; a run needs a new or an empty folder
-    hint: nothing was overwritten; name another folder with `--out DIR`
-    ROOT/used is not empty; a run needs a new or an empty folder
-    hint: nothing was overwritten; name another folder with `--out DIR`
+    ROOT/file is a file; a run needs a new or empty folder
+    hint: nothing was overwritten; choose another folder with `--out DIR`
+    ROOT/full is not empty; a run needs a new or empty folder
+    hint: nothing was overwritten; choose another folder with `--out DIR`
+    ROOT/dangling is a broken link; a run needs a new or empty folder
+    hint: nothing was overwritten; choose another folder with `--out DIR`
+    ROOT/used is not empty; a run needs a new or empty folder
+    hint: nothing was overwritten; choose another folder with `--out DIR`
     cannot create folder ROOT/file: File exists (os error 17)
-    hint: a part of that path is a file; choose another folder
+    hint: part of that path is a file; choose another folder
     ");
     assert_eq!(fs::read(file).unwrap(), b"mine");
     assert_eq!(names(&full), ["notes.txt"]);
@@ -226,7 +226,7 @@ fn an_unwritable_place_is_named_with_the_way_out() {
     {
         let error = RunFolder::create(request).unwrap_err();
         assert!(error.to_string().starts_with("cannot create folder /sys/run"), "{error}");
-        assert_eq!(error.hint().unwrap(), "use a folder you may write to; a run goes where `--out DIR` says");
+        assert_eq!(error.hint().unwrap(), "use a writable folder; `--out DIR` sets the run folder");
     }
 }
 
@@ -258,7 +258,7 @@ fn a_run_without_an_end_is_running_while_its_process_lives_and_interrupted_after
     fs::write(path.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
     let run = &list_runs(root.path()).unwrap()[0];
     assert_eq!(run.state, RunState::Interrupted);
-    assert_eq!(run.reasons, ["its process ended without saying so"]);
+    assert_eq!(run.reasons, ["its process ended without finishing the run"]);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn no_folder_is_hidden_from_the_list_however_broken() {
     insta::assert_snapshot!(lines.join("\n").replace(root.path().to_str().unwrap(), "ROOT"), @r"
     other: cannot read ROOT/other/manifest.json as a manifest: schema is llm-perf/metrics/1, this reads llm-perf/manifest/1 at line 1 column 32
     odd: ROOT/odd/manifest.json is a folder, not a plain file
-    no-manifest: ROOT/no-manifest has no manifest.json, so it is not a run or was stopped before it started
+    no-manifest: ROOT/no-manifest has no manifest.json: it is not a run, or it was stopped before it started
     future: cannot read ROOT/future/manifest.json as a manifest: schema is llm-perf/manifest/2, this reads llm-perf/manifest/1; it was written by a newer llm-perf at line 1 column 33
     empty-manifest: cannot read ROOT/empty-manifest/manifest.json as a manifest: EOF while parsing a value at line 1 column 0
     cut: cannot read ROOT/cut/manifest.json as a manifest: EOF while parsing a string at line 3 column 14

@@ -64,12 +64,14 @@ pub(crate) fn read(list: Option<&Node>, group: &str, package: &str) -> Result<Ve
             for node in nodes {
                 let item = item(node, group, package)?;
                 if item == Item::Own && items.contains(&Item::Own) {
-                    return Err(problem(&node.span, "`_self_` stands twice in the defaults"));
+                    return Err(problem(&node.span, "`_self_` appears twice in the defaults"));
                 }
                 items.push(item);
             }
         }
-        Some((other, node)) => return Err(problem(&node.span, &format!("`defaults` is a list, not {}", other.kind()))),
+        Some((other, node)) => {
+            return Err(problem(&node.span, &format!("`defaults` must be a list, not {}", other.kind())));
+        }
     }
     if !items.contains(&Item::Own) {
         items.push(Item::Own);
@@ -90,7 +92,7 @@ fn item(node: &Node, group: &str, package: &str) -> Result<Item, ConfigError> {
         }
         Value::Map(map) => {
             let [entry] = map.0.as_slice() else {
-                return Err(problem(&node.span, "one element of the defaults names one group"));
+                return Err(problem(&node.span, "an entry of the defaults must name exactly one group"));
             };
             let (optional, name) = match entry.key.strip_prefix("optional ") {
                 Some(name) => (true, name),
@@ -103,7 +105,7 @@ fn item(node: &Node, group: &str, package: &str) -> Result<Item, ConfigError> {
                 // An option may be named like a number: `- model: 7`.
                 Value::Int(_) | Value::Float(_) | Value::Bool(_) => Some(entry.node.span.text().to_owned()),
                 other => {
-                    let text = format!("the option of a group is a name, not {}", other.kind());
+                    let text = format!("the option of a group must be a name, not {}", other.kind());
                     return Err(problem(&entry.node.span, &text));
                 }
             };
@@ -118,7 +120,7 @@ fn item(node: &Node, group: &str, package: &str) -> Result<Item, ConfigError> {
         }
         other => {
             let text =
-                format!("an element of the defaults is `group: option`, a file or `_self_`, not {}", other.kind());
+                format!("an entry of the defaults must be `group: option`, a file or `_self_`, not {}", other.kind());
             Err(problem(&node.span, &text))
         }
     }

@@ -25,21 +25,21 @@ pub enum ConfigError {
     Unsupported { at: Span, what: &'static str },
     #[error("the key `{key}` is given twice")]
     DuplicateKey { at: Span, key: String, first: Span },
-    #[error("`{key}` cannot be a key: a key must not be empty or contain `.`, `/`, `@`, `=` or spaces")]
+    #[error("invalid key `{key}`: a key must not be empty or contain `.`, `/`, `@`, `=` or spaces")]
     KeyName { at: Span, key: String },
     #[error("the number `{text}` {problem}")]
     Number { at: Span, text: String, problem: &'static str },
     #[error("{what} are nested more than {deepest} deep")]
     TooDeep { at: Span, what: &'static str, deepest: usize },
-    #[error("a configuration file must hold keys and values; this is {got}")]
+    #[error("a configuration file must contain keys and values, not {got}")]
     NotAMap { at: Span, got: &'static str },
-    #[error("cannot understand the override: {problem}")]
+    #[error("invalid override: {problem}")]
     OverrideSyntax { at: Span, problem: &'static str },
     #[error("`#` starts a comment in YAML, so the rest would be lost")]
     OverrideComment { at: Span },
 
     // Groups and defaults.
-    #[error("there is no group `{group}`")]
+    #[error("unknown group `{group}`")]
     UnknownGroup { at: Span, group: String, hints: Vec<String> },
     #[error("the group `{group}` has no option `{option}`")]
     UnknownOption { at: Span, group: String, option: String, hints: Vec<String> },
@@ -55,21 +55,21 @@ pub enum ConfigError {
     DefaultsCycle { at: Span, chain: Vec<String> },
 
     // Keys and values.
-    #[error("there is no key `{key}`")]
+    #[error("unknown key `{key}`")]
     UnknownKey { at: Span, key: String, hints: Vec<String> },
-    #[error("`{key}` is {expected}, not {got}")]
+    #[error("`{key}` must be {expected}, not {got}")]
     WrongType { at: Span, key: String, expected: &'static str, got: &'static str, first: Span, hint: Option<String> },
-    #[error("`{key}` has {length} elements, so there is no element {index}")]
+    #[error("index {index} is out of range: `{key}` has {length} elements")]
     IndexOutOfRange { at: Span, key: String, index: usize, length: usize },
 
     // Interpolation.
-    #[error("cannot understand the interpolation: {problem}")]
+    #[error("invalid interpolation: {problem}")]
     InterpolationSyntax { at: Span, problem: String },
     #[error("the interpolation `${{{reference}}}` refers to a key that does not exist")]
     MissingInterpolation { at: Span, reference: String, hints: Vec<String> },
     #[error("the interpolation forms a cycle: {}", chain.join(" -> "))]
     InterpolationCycle { at: Span, chain: Vec<String> },
-    #[error("the interpolation `${{{reference}}}` is {got}, which cannot be part of a text")]
+    #[error("the interpolation `${{{reference}}}` is {got}, which cannot be part of a string")]
     InterpolationType { at: Span, reference: String, got: &'static str },
 
     // Typed reading.
@@ -126,13 +126,13 @@ impl Failure for ConfigError {
         match self {
             Self::Folder { .. } => one("--config-dir takes a folder laid out like the built-in one: GROUP/OPTION.yaml"),
             Self::Syntax { at, .. } if matches!(at.source().kind, SourceKind::Override(_)) => {
-                one("values are read as YAML; quote a text for YAML too: \"key='value'\"")
+                one("values are parsed as YAML; quote a string for YAML too: \"key='value'\"")
             }
             Self::Unsupported { what, .. } if matches!(*what, "an anchor" | "an alias" | "a merge key") => {
                 one("to use a value twice, write ${the.other.key}")
             }
-            Self::DuplicateKey { first, .. } => vec![format!("it is first given at {first}")],
-            Self::Number { .. } => one("quote it to make it a text"),
+            Self::DuplicateKey { first, .. } => vec![format!("first given at {first}")],
+            Self::Number { .. } => one("quote it to make it a string"),
             Self::OverrideSyntax { .. } => {
                 one("write key=value, group=option, group@package=option, +new.key=value, ++key=value or ~key")
             }
@@ -144,7 +144,7 @@ impl Failure for ConfigError {
             | Self::MissingInterpolation { hints, .. } => hints.clone(),
             Self::AmbiguousGroup { group, packages, .. } => {
                 vec![format!(
-                    "say which: {}",
+                    "choose one: {}",
                     alternatives(packages.iter().map(|package| format!("{group}@{package}=OPTION")))
                 )]
             }
@@ -152,21 +152,21 @@ impl Failure for ConfigError {
                 vec![format!("the first is at {first}; to replace it, write GROUP@{package}=OPTION")]
             }
             Self::WrongType { first, hint, expected, got, .. } => {
-                let list = (*expected == "a list" && *got != "a map").then(|| "a list is written [a, b]".to_owned());
+                let list = (*expected == "a list" && *got != "a map").then(|| "write a list as [a, b]".to_owned());
                 hint.iter()
                     .cloned()
                     .chain(list)
-                    .chain([format!("its type comes from {first}; null is accepted too")])
+                    .chain([format!("its type comes from {first}; null is also accepted")])
                     .collect()
             }
             Self::IndexOutOfRange { key, length, .. } => {
-                vec![format!("elements count from 0; to add one, write +{key}.{length}=VALUE")]
+                vec![format!("indices start at 0; to add an element, write +{key}.{length}=VALUE")]
             }
             Self::InterpolationSyntax { .. } => {
-                one("write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \\${ for the characters themselves")
+                one("write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \\${ for a literal ${")
             }
             Self::Missing { key } => {
-                vec![format!("an override or a file in --config-dir removed it; +{key}=VALUE adds it")]
+                vec![format!("an override or a file in --config-dir removed it; add it with +{key}=VALUE")]
             }
             _ => Vec::new(),
         }

@@ -95,7 +95,7 @@ impl Groups {
             } else if let Some(stem) = name.strip_suffix(".yaml") {
                 self.files.insert(format!("{prefix}{stem}"), Location::Folder(path));
             } else if name.ends_with(".yml") {
-                return refuse(&path, "configuration files end in .yaml".into());
+                return refuse(&path, "configuration files must end in .yaml".into());
             }
         }
         Ok(())
@@ -177,7 +177,7 @@ impl Groups {
         }
         did_you_mean(types::nearest(group, groups.keys().copied()).as_slice())
             .into_iter()
-            .chain(["`llm-perf config --groups` lists every group and its options".to_owned()])
+            .chain(["list all groups and their options with `llm-perf config --groups`".to_owned()])
             .collect()
     }
 
@@ -186,7 +186,7 @@ impl Groups {
         let name = self.location(path).unwrap_or_else(|| format!("{path}.yaml"));
         let unreadable = |problem: String| ConfigError::Unreadable { path: PathBuf::from(&name), problem };
         let text = match self.files.get(path) {
-            None => return Err(unreadable("there is no such file".into())),
+            None => return Err(unreadable("file not found".into())),
             Some(Location::Embedded(text)) => (*text).to_owned(),
             Some(Location::Folder(file)) => {
                 let found = fs::metadata(file).map_err(|error| unreadable(error.to_string()))?;
@@ -201,7 +201,7 @@ impl Groups {
                 read.map_err(|error| unreadable(error.to_string()))?;
                 if text.len() as u64 > LARGEST_FILE {
                     return Err(unreadable(format!(
-                        "it has more bytes than a configuration file may have ({LARGEST_FILE})"
+                        "it is larger than {LARGEST_FILE} bytes, the most a configuration file may have"
                     )));
                 }
                 text

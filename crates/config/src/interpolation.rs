@@ -26,7 +26,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece>, String> {
 /// Reads pieces up to the end, or up to the `}` that closes the reference they are in.
 fn pieces(rest: &mut &str, depth: usize) -> Result<Vec<Piece>, String> {
     if depth > DEEPEST {
-        return Err(format!("references hold references more than {DEEPEST} deep"));
+        return Err(format!("references are nested more than {DEEPEST} deep"));
     }
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -56,7 +56,7 @@ fn pieces(rest: &mut &str, depth: usize) -> Result<Vec<Piece>, String> {
         pieces.push(Piece::Text(text));
     }
     if depth > 0 && pieces.is_empty() {
-        return Err("`${}` names nothing".into());
+        return Err("`${}` is empty".into());
     }
     Ok(pieces)
 }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn unfinished_references_are_refused() {
         assert_eq!(split("${a"), Err("`${` without a closing `}`".into()));
-        assert_eq!(split("${}"), Err("`${}` names nothing".into()));
+        assert_eq!(split("${}"), Err("`${}` is empty".into()));
         assert!(split(&"${".repeat(100)).is_err());
     }
 

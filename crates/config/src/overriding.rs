@@ -93,10 +93,10 @@ impl Override {
         let start = action.prefix().len();
         let equals = text.find('=');
         let value = match (action, equals) {
-            (Action::Remove, Some(at)) => return wrong(at, text.len(), "removing takes no value"),
+            (Action::Remove, Some(at)) => return wrong(at, text.len(), "a removal takes no value"),
             (Action::Remove, None) => None,
             (_, Some(at)) => Some(Span::new(&source, at + 1, text.len())),
-            (_, None) => return wrong(0, text.len(), "there is no `=`"),
+            (_, None) => return wrong(0, text.len(), "missing `=`"),
         };
         let end = equals.unwrap_or(text.len());
         let at = text[start..end].find('@').map(|at| start + at);
@@ -113,7 +113,7 @@ impl Override {
             return wrong(start + blank, start + blank + 1, "the name before `=` contains a space");
         }
         if let Some(second) = at.and_then(|at| text[at + 1..end].find(['@', '/']).map(|second| at + 1 + second)) {
-            return wrong(second, second + 1, "the package after `@` is a dotted key");
+            return wrong(second, second + 1, "the package after `@` must be a dotted key");
         }
         Ok(Self { action, name, package, value })
     }
@@ -276,15 +276,15 @@ mod tests {
         insta::assert_snapshot!(["", "a", "=1", "+=1", "a..b=1", "a =1", "~a=1", "a@=1", "a@b@c=1", "a=x # y", "a=#f00"]
             .map(|text| format!("{text:<8} {}", problem(text)))
             .join("\n"), @r"
-                     cannot understand the override: there is no `=` []
-            a        cannot understand the override: there is no `=` [a]
-            =1       cannot understand the override: the name before `=` has an empty part []
-            +=1      cannot understand the override: the name before `=` has an empty part []
-            a..b=1   cannot understand the override: the name before `=` has an empty part [a..b]
-            a =1     cannot understand the override: the name before `=` contains a space [ ]
-            ~a=1     cannot understand the override: removing takes no value [=1]
-            a@=1     cannot understand the override: the package after `@` has an empty part [@]
-            a@b@c=1  cannot understand the override: the package after `@` is a dotted key [@]
+                     invalid override: missing `=` []
+            a        invalid override: missing `=` [a]
+            =1       invalid override: the name before `=` has an empty part []
+            +=1      invalid override: the name before `=` has an empty part []
+            a..b=1   invalid override: the name before `=` has an empty part [a..b]
+            a =1     invalid override: the name before `=` contains a space [ ]
+            ~a=1     invalid override: a removal takes no value [=1]
+            a@=1     invalid override: the package after `@` has an empty part [@]
+            a@b@c=1  invalid override: the package after `@` must be a dotted key [@]
             a=x # y  `#` starts a comment in YAML, so the rest would be lost [# y]
             a=#f00   `#` starts a comment in YAML, so the rest would be lost [#f00]
             ");

@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
         let same_root = |mount: &&Mount| Some(mount.package.as_str()) == group.split('/').next();
         let place = plan.mounts.iter().find(same_kind).or_else(|| plan.mounts.iter().find(same_root));
         let mount = place.filter(|_| one.action == Action::Change)?;
-        Some(format!("to put it in the place of `{}`, write {group}@{}={value}", mount.group, mount.package))
+        Some(format!("to replace `{}`, write {group}@{}={value}", mount.group, mount.package))
     }
 
     fn expand(&self) -> Result<Plan, ConfigError> {
@@ -248,7 +248,7 @@ impl<'a> Planner<'a> {
         match path.rsplit_once('/') {
             _ if self.groups.contains(path) => Ok(()),
             Some((group, option)) => self.groups.check(group, option, at, at),
-            None => Err(ConfigError::Defaults { at: at.clone(), problem: format!("there is no file `{path}.yaml`") }),
+            None => Err(ConfigError::Defaults { at: at.clone(), problem: format!("file `{path}.yaml` not found") }),
         }
     }
 

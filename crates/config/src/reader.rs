@@ -86,9 +86,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, ..) => Ok(Node { value: Value::Text(text.into_owned()), span }),
             Event::SequenceStart(..) => self.list(span, depth),
             Event::MappingStart(..) => self.map(span, depth),
-            other => {
-                Err(ConfigError::Syntax { at: span, problem: format!("a value was expected here, not {other:?}") })
-            }
+            other => Err(ConfigError::Syntax { at: span, problem: format!("expected a value, got {other:?}") }),
         }
     }
 
@@ -116,7 +114,7 @@ impl<'a> Reader<'a> {
                 }
                 (Event::Scalar(key, _, 0, None), span) => (key.into_owned(), span),
                 (Event::Scalar(..), span) => return Err(unsupported(span, "an anchor or a tag on a key")),
-                (_, span) => return Err(unsupported(span, "a key that is not a word")),
+                (_, span) => return Err(unsupported(span, "a key that is not a string")),
             };
             if let Some(first) = map.0.iter().find(|entry| entry.key == key) {
                 return Err(ConfigError::DuplicateKey { at: key_span, key, first: first.key_span.clone() });
@@ -172,9 +170,8 @@ fn number(text: &str) -> Option<Result<Value, &'static str>> {
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
         return Some(Err("is not a finite number"));
     }
-    let whole = |digits: &str, radix| {
-        i64::from_str_radix(digits, radix).map(Value::Int).map_err(|_| "does not fit into 64 bits")
-    };
+    let whole =
+        |digits: &str, radix| i64::from_str_radix(digits, radix).map(Value::Int).map_err(|_| "does not fit in 64 bits");
     let all = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
     if let Some(digits) = text.strip_prefix("0x").filter(|digits| all(digits, 16)) {
         return Some(whole(digits, 16));
@@ -243,7 +240,7 @@ mod tests {
     fn numbers_that_cannot_be_kept_are_refused() {
         assert_eq!(problem("a: .inf"), "the number `.inf` is not a finite number");
         assert_eq!(problem("a: 1e999"), "the number `1e999` is not a finite number");
-        assert_eq!(problem("a: 99999999999999999999"), "the number `99999999999999999999` does not fit into 64 bits");
+        assert_eq!(problem("a: 99999999999999999999"), "the number `99999999999999999999` does not fit in 64 bits");
     }
 
     #[test]

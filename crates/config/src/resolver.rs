@@ -105,20 +105,21 @@ impl Resolver<'_> {
     fn reference(&mut self, reference: &str, node: &Node, key: &str) -> Result<Node, ConfigError> {
         self.followed += 1;
         if self.followed > MOST_REFERENCES {
-            return Err(self.syntax(node, format!("more than {MOST_REFERENCES} references are followed")));
+            return Err(self.syntax(node, format!("more than {MOST_REFERENCES} references to follow")));
         }
         if let Some((function, argument)) = reference.split_once(':') {
             return match function {
                 "now" => self.now(argument, reference, node),
                 "oc.env" | "env" => {
-                    let problem = "the environment is not read, so that a configuration means the same everywhere";
+                    let problem =
+                        "environment variables are not read, so that a configuration means the same everywhere";
                     Err(self.syntax(node, format!("{problem}; pass the value as an override")))
                 }
-                _ => Err(self.syntax(node, format!("there is no function `{function}`, only `now`"))),
+                _ => Err(self.syntax(node, format!("unknown function `{function}`; only `now` is supported"))),
             };
         }
         let target = absolute(reference, key)
-            .ok_or_else(|| self.syntax(node, format!("`${{{reference}}}` goes up further than `{key}` is deep")))?;
+            .ok_or_else(|| self.syntax(node, format!("`${{{reference}}}` goes up more levels than `{key}` has")))?;
         let mut at = self.root;
         let mut path = String::new();
         let mut rest = segments(&target);
@@ -139,7 +140,7 @@ impl Resolver<'_> {
             Ok(text) => Ok(Node { value: Value::Text(text), span: node.span.clone() }),
             Err(error) => Err(ConfigError::InterpolationSyntax {
                 at: place(node, reference),
-                problem: format!("`{format}` is no date format: {error}"),
+                problem: format!("invalid date format `{format}`: {error}"),
             }),
         }
     }

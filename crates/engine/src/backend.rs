@@ -170,7 +170,7 @@ impl Backend for Engine<'_> {
         debug_assert_eq!(
             tensor.dims().iter().map(|size| *size as u64).collect::<Vec<_>>(),
             spec.shape.dims(),
-            "{} made another shape than inferred",
+            "{} produced a shape other than the inferred one",
             op.name()
         );
         if let Some(start) = start

@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes"))),
+        true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {most} bytes"))),
         false => Ok(bytes),
     }
 }

@@ -117,7 +117,7 @@ pub enum InputError {
         prompt: String,
     },
     /// A prompt for a page, and no page.
-    #[error("the prompt {prompt:?} has <image>, but there is no page")]
+    #[error("the prompt {prompt:?} has <image>, but no page is given")]
     MarkWithoutPage {
         /// The prompt.
         prompt: String,

@@ -70,7 +70,7 @@ fn state_space(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
     let (batch, length, heads, width) = inputs[0].dims4()?;
     let (_, _, groups, size) = inputs[1].dims4()?;
     if groups == 0 || !heads.is_multiple_of(groups) {
-        candle_core::bail!("{heads} heads in {groups} groups");
+        candle_core::bail!("{heads} heads cannot be split into {groups} groups");
     }
     let [x, to, from, steps] = [floats(inputs[0])?, floats(inputs[1])?, floats(inputs[2])?, floats(inputs[3])?];
     let [bias, rate, skip] = [floats(inputs[4])?, floats(inputs[5])?, floats(inputs[6])?];
@@ -117,7 +117,7 @@ fn gated_delta(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
     let (batch, length, groups, width) = inputs[0].dims4()?;
     let (_, _, heads, values) = inputs[2].dims4()?;
     if groups == 0 || !heads.is_multiple_of(groups) {
-        candle_core::bail!("{heads} heads in {groups} groups");
+        candle_core::bail!("{heads} heads cannot be split into {groups} groups");
     }
     let [q, k, v, steps] = [floats(inputs[0])?, floats(inputs[1])?, floats(inputs[2])?, floats(inputs[3])?];
     let [decays, bias, rate] = [floats(inputs[4])?, floats(inputs[5])?, floats(inputs[6])?];

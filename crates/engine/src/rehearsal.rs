@@ -32,7 +32,7 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     match is_computed {
         true => Ok(()),
         false => {
-            Err(refused("its logits have not been compared with transformers, so it can only be modelled".to_owned()))
+            Err(refused("its logits have not been checked against transformers, so it can only be modelled".to_owned()))
         }
     }
 }

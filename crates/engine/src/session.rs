@@ -190,7 +190,7 @@ impl Generation<'_> {
             (true, _) => self.ids(&prompt.ids)?,
             (false, Some(features)) => features,
             (false, None) => {
-                let why = "an encoder of sound needs features in its prompt, not tokens".to_owned();
+                let why = "an audio encoder needs features in its prompt, not tokens".to_owned();
                 return Err(EngineError::Network(NetworkError::Prompt(why)));
             }
         };

@@ -110,7 +110,7 @@ fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
     let layers = shared["num_hidden_layers"].as_u64().unwrap() as usize;
     shared["indexer_types"] = (0..layers).map(|layer| if layer % 2 == 0 { "full" } else { "shared" }).collect();
     let shared = refused(&ModelConfig::from_json("glm-5", &shared.to_string()).unwrap());
-    let part = "sparse attention to positions that another layer has chosen can only be modelled";
+    let part = "sparse attention over positions chosen by another layer can only be modelled";
     assert!(shared.contains(part), "{shared}");
     let phi = refusal("phi-3.5-mini");
     assert!(phi.contains("does not support Phi3ForCausalLM: rotary scaling `longrope` can only be modelled"), "{phi}");
@@ -118,7 +118,7 @@ fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
         ("qwen3.5-27b", "prompts with images"),
         ("deepseek-v4-flash", "compressed attention can only be modelled"),
         ("deepseek-v4-flash", "hyper-connections can only be modelled"),
-        ("nemotron-3-nano", "its logits have not been compared with transformers"),
+        ("nemotron-3-nano", "its logits have not been checked against transformers"),
     ] {
         let text = refusal(name);
         assert!(text.contains(part), "{name}: {text}");
@@ -137,7 +137,7 @@ fn an_encoder_of_sound_needs_features_and_its_decoder_ends_with_its_positions() 
     assert!(error.contains("needs features in its prompt"), "{error}");
     let short = Features { dims: [10, 20], values: vec![0.0; 200] };
     let error = run.prefill(&PromptData { source: Some(short), ..tokens.clone() }, false).unwrap_err().to_string();
-    assert!(error.contains("10 positions of sound; this encoder takes 14"), "{error}");
+    assert!(error.contains("10 audio positions; this encoder takes 14"), "{error}");
     let source = Some(Features { dims: [10, 28], values: vec![0.0; 280] });
     run.prefill(&PromptData { source, ..tokens }, false).unwrap();
     (1..8).for_each(|_| drop(run.step(5).unwrap()));

@@ -19,7 +19,7 @@ pub enum ForecastError {
         fix: String,
     },
     /// Fewer points than a curve needs.
-    #[error("{points} points of {group} are too few: a curve needs {needed}")]
+    #[error("{group} has {points} points; a curve needs at least {needed}")]
     TooFew {
         /// Operation and element type.
         group: String,
@@ -39,7 +39,7 @@ pub enum ForecastError {
         op: &'static str,
     },
     /// A calibration without the operation asked for.
-    #[error("the calibration of {device} has no points of {group}; it has {known}")]
+    #[error("the calibration of {device} has no points for {group}; it has {known}")]
     NotCalibrated {
         /// The device.
         device: String,
@@ -59,12 +59,12 @@ impl Failure for ForecastError {
         match self {
             Self::Row { fix, .. } => Some(fix.clone()),
             Self::TooFew { .. } => {
-                Some("give more points of it, or leave it out: other groups do not depend on it".to_owned())
+                Some("add more points, or remove the group; other groups do not depend on it".to_owned())
             }
             Self::NotCalibrated { device, .. } => {
-                Some(format!("add such points: `llm-perf doctor --calibrate --device {device} --points FILE`"))
+                Some(format!("add points with `llm-perf doctor --calibrate --device {device} --points FILE`"))
             }
-            Self::NoPeak { .. } => Some("the points may be of another device or element type".to_owned()),
+            Self::NoPeak { .. } => Some("check the device and the element type of the points".to_owned()),
         }
     }
 }

@@ -116,7 +116,7 @@ impl<'a> Estimator<'a> {
     fn known(&self) -> String {
         let names: Vec<String> =
             self.groups.iter().map(|group| format!("{} in {}", group.family.name(), group.dtype)).collect();
-        if names.is_empty() { "none at all".to_owned() } else { names.join(", ") }
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     }
 }
 

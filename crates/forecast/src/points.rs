@@ -42,8 +42,8 @@ pub fn read_points(file: &str, text: &str, hardware: &Hardware) -> Result<Vec<Me
     let mut device: Option<&str> = None;
     let reader = Reader::new(file, text)?;
     if !reader.header.contains(&"microseconds") {
-        let reason = format!("there is no column `microseconds`; there are {}", reader.header.join(", "));
-        return Err(reader.wrong(1, reason, "name the column of times `microseconds`, in microseconds"));
+        let reason = format!("missing column `microseconds`; found {}", reader.header.join(", "));
+        return Err(reader.wrong(1, reason, "add a column `microseconds` with the times in microseconds"));
     }
     for (line, cells) in reader.rows(text) {
         let cells = cells?;
@@ -52,7 +52,7 @@ pub fn read_points(file: &str, text: &str, hardware: &Hardware) -> Result<Vec<Me
         let microseconds = match cell.parse::<f64>() {
             Ok(time) if time.is_finite() && time > 0.0 => time,
             _ => {
-                let reason = format!("microseconds is `{cell}`, which is no time");
+                let reason = format!("microseconds is `{cell}`; expected a positive number");
                 return Err(reader.wrong(line, reason, "delete the row, or measure the point again"));
             }
         };
@@ -63,11 +63,7 @@ pub fn read_points(file: &str, text: &str, hardware: &Hardware) -> Result<Vec<Me
         points.push(MeasuredPoint { shape, microseconds });
     }
     if points.is_empty() {
-        return Err(reader.wrong(
-            2,
-            "there is no point".to_owned(),
-            "give a table with at least one row below its header",
-        ));
+        return Err(reader.wrong(2, "the table has no rows".to_owned(), "add at least one row below the header"));
     }
     Ok(points)
 }
@@ -91,12 +87,12 @@ impl<'a> Reader<'a> {
         let header: Vec<&str> = first.split(',').map(str::trim).collect();
         let reader = Self { file, header };
         if reader.header == [""] {
-            return Err(reader.wrong(1, "the file is empty".to_owned(), "the first line names the columns"));
+            return Err(reader.wrong(1, "the file is empty".to_owned(), "name the columns in the first line"));
         }
         let mut seen = std::collections::BTreeSet::new();
         if let Some(twice) = reader.header.iter().find(|name| !seen.insert(**name)) {
-            let reason = format!("the column `{twice}` is there twice");
-            return Err(reader.wrong(1, reason, "leave one of them out"));
+            let reason = format!("duplicate column `{twice}`");
+            return Err(reader.wrong(1, reason, "remove one of them"));
         }
         Ok(reader)
     }
@@ -110,8 +106,8 @@ impl<'a> Reader<'a> {
             if cells.len() == self.header.len() {
                 return (number, Ok(cells));
             }
-            let reason = format!("{} cells under {} columns", cells.len(), self.header.len());
-            (number, Err(self.wrong(number, reason, "give every row one cell for each column, without commas in them")))
+            let reason = format!("{} cells for {} columns", cells.len(), self.header.len());
+            (number, Err(self.wrong(number, reason, "give every row one cell per column; cells cannot contain commas")))
         })
     }
 
@@ -125,7 +121,7 @@ impl<'a> Reader<'a> {
             (Some(dtype), _) => dtype,
             (None, Family::Gemm | Family::GroupedGemm) => {
                 let fix = "add a column `dtype`, such as bf16";
-                return Err(self.wrong(line, "the element type is not given".to_owned(), fix));
+                return Err(self.wrong(line, "the element type is missing".to_owned(), fix));
             }
             (None, _) => DType::Bf16,
         };
@@ -141,7 +137,7 @@ impl<'a> Reader<'a> {
         if let (Some(heads), Some(kv_heads)) = (sized("heads"), sized("kv_heads"))
             && kv_heads > heads
         {
-            let reason = format!("{kv_heads} key-value heads are more than {heads} heads");
+            let reason = format!("{kv_heads} key-value heads exceed {heads} heads");
             return Err(self.wrong(line, reason, "`heads` is the number of query heads"));
         }
         Ok(OpShape { family, dtype, sizes })
@@ -152,11 +148,7 @@ impl<'a> Reader<'a> {
         if let Some(name) = self.cell(cells, "op") {
             return Family::find(name).ok_or_else(|| {
                 let known = Family::ALL.map(Family::name).join(", ");
-                self.wrong(
-                    line,
-                    format!("`{name}` is no operation that can be calibrated"),
-                    &format!("known are {known}"),
-                )
+                self.wrong(line, format!("unknown operation `{name}`"), &format!("use one of {known}"))
             });
         }
         let has = |family: &Family| {
@@ -166,7 +158,7 @@ impl<'a> Reader<'a> {
         // A table with `experts` is of grouped GEMMs, though it has the columns of plain ones.
         let order = [Family::GroupedGemm, Family::Gemm, Family::GenerationAttention, Family::ContextAttention];
         order.into_iter().find(has).ok_or_else(|| {
-            let reason = format!("the columns {} are those of no operation", self.header.join(", "));
+            let reason = format!("the columns {} match no operation", self.header.join(", "));
             self.wrong(1, reason, "add a column `op`, or name the sizes: m,n,k for a GEMM; batch,length,heads,kv_heads,head_dim for attention")
         })
     }
@@ -178,7 +170,7 @@ impl<'a> Reader<'a> {
                 // What tables call fp8_block or float8 is stored in eight bits all the same.
                 let plain = if name.starts_with("fp8") || name.starts_with("float8") { "fp8" } else { name };
                 plain.parse().map(Some).map_err(|error: types::UnknownDType| {
-                    self.wrong(line, error.to_string(), "name the element type as one of these")
+                    self.wrong(line, error.to_string(), "use one of these element types")
                 })
             }
         }
@@ -190,15 +182,19 @@ impl<'a> Reader<'a> {
             if optional {
                 return Ok(0.0);
             }
-            return Err(self.wrong(line, format!("there is no column `{column}`"), "add it: every size is needed"));
+            return Err(self.wrong(
+                line,
+                format!("missing column `{column}`"),
+                "add the column; every size is required",
+            ));
         };
         let least = if optional { 0.0 } else { 1.0 };
         match cell.parse::<f64>() {
             Ok(size) if size >= least && size.fract() == 0.0 && size < 1e15 => Ok(size),
             _ if optional && cell.is_empty() => Ok(0.0),
             _ => {
-                let reason = format!("{column} is `{cell}`, which is no whole number from {least}");
-                Err(self.wrong(line, reason, "delete the row, or put the size right"))
+                let reason = format!("{column} is `{cell}`; expected a whole number of at least {least}");
+                Err(self.wrong(line, reason, "correct the size, or delete the row"))
             }
         }
     }
@@ -211,19 +207,22 @@ impl<'a> Reader<'a> {
         hardware: &Hardware,
     ) -> Result<(), ForecastError> {
         if let Some(before) = before.filter(|before| *before != named) {
-            let reason = format!("the device is `{named}`, and `{before}` above: points of two devices are no curve");
-            return Err(self.wrong(line, reason, "give each device a file of its own"));
+            let reason = format!(
+                "the device is `{named}`, but `{before}` in earlier rows; points of two devices do not make a curve"
+            );
+            return Err(self.wrong(line, reason, "use one file per device"));
         }
         let names = hardware.nvml_names.iter().chain([&hardware.id, &hardware.name]);
         if names.into_iter().any(|name| name.eq_ignore_ascii_case(named)) {
             return Ok(());
         }
-        let reason = format!("the point is of `{named}`, and the calibration of {}", hardware.id);
-        Err(self.wrong(line, reason, "name that device with --device"))
+        let reason = format!("the point was measured on `{named}`, but the calibration is for {}", hardware.id);
+        Err(self.wrong(line, reason, "pass that device with --device"))
     }
 
     fn possible(&self, line: u64, shape: &OpShape, time: f64, hardware: &Hardware) -> Result<(), ForecastError> {
-        let fix = "check the unit (microseconds, not milliseconds) and the device (--device); delete the row if both are right";
+        let fix = "check the unit (microseconds, not milliseconds) and the device (--device); if both are right, \
+                   delete the row";
         match impossible(shape, time, hardware)? {
             Some(reason) => Err(self.wrong(line, reason, fix)),
             None => Ok(()),
@@ -246,7 +245,7 @@ pub(crate) fn impossible(shape: &OpShape, time: f64, hardware: &Hardware) -> Res
         let (rate, peak) = (shape.flops() / time * 1e6, peak.flops.get());
         if rate > peak * ABOVE_PEAK {
             return Ok(Some(format!(
-                "{time} microseconds would be {:.0} TFLOP/s, and the {} peak of {} is {:.0}",
+                "{time} microseconds would be {:.0} TFLOP/s, but the {} peak of {} is {:.0}",
                 rate / 1e12,
                 shape.dtype,
                 hardware.id,
@@ -260,7 +259,7 @@ pub(crate) fn impossible(shape: &OpShape, time: f64, hardware: &Hardware) -> Res
     let too_fast = shape.family.in_memory() && work.bytes > cached && rate > 3.0 * peak;
     Ok(too_fast.then(|| {
         format!(
-            "{time} microseconds would be {:.1} TB/s, and the bandwidth of {} is {:.1}",
+            "{time} microseconds would be {:.1} TB/s, but the bandwidth of {} is {:.1}",
             rate / 1e12,
             hardware.id,
             peak / 1e12

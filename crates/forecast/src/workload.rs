@@ -24,7 +24,8 @@ const USUAL: ExecutionMode = ExecutionMode::Eager;
 const CALIBRATED: f64 = 0.8;
 
 /// Said of a model on several devices.
-const SENT: &str = "what devices send to each other was not measured: 80% of the links in the catalogue, and the latencies NCCL assumes";
+const SENT: &str = "communication between devices was not measured: assumes 80% of the catalogue's link bandwidth and \
+                    the latencies NCCL assumes";
 
 /// What a forecast is about.
 #[derive(Clone, Copy)]
@@ -68,11 +69,12 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
         modes.push(summary(mode, &prefill, &decode, subject, launch.cost));
     }
     if measured.is_none() {
-        notes.push("the cost of launches was not measured: it is assumed".to_owned());
+        notes.push("launch cost was not measured; it is assumed".to_owned());
     }
     if let Some(plan) = measured.and_then(|cost| cost.plan_us) {
         notes.push(format!(
-            "lengths are taken to have been seen before: the first time, attention over each costs the host {:.0} ms more in eager mode",
+            "sequence lengths are assumed to have been seen before: in eager mode, the first attention over a new \
+             length costs the host {:.0} ms more",
             plan / 1e3
         ));
     }
@@ -80,7 +82,7 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
         notes.push(SENT.to_owned());
     }
     if far {
-        notes.push("some shapes lie more than two octaves outside those measured".to_owned());
+        notes.push("some shapes are more than two octaves outside the measured ones".to_owned());
     }
     report.forecast = Some(Forecast {
         origin: origin(share, measured.is_some()),

@@ -46,12 +46,12 @@ impl<'a> JsonNode<'a> {
 
     /// The text.
     pub(crate) fn text(&self) -> Result<String, IngestError> {
-        self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong("text"))
+        self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong("a string"))
     }
 
     /// The whole number.
     pub(crate) fn count(&self) -> Result<u64, IngestError> {
-        self.value.as_u64().ok_or_else(|| self.wrong("a whole number that is not negative"))
+        self.value.as_u64().ok_or_else(|| self.wrong("a non-negative integer"))
     }
 
     /// The truth value.
@@ -74,7 +74,7 @@ impl<'a> JsonNode<'a> {
             Value::Null => "null".to_owned(),
             Value::Bool(truth) => truth.to_string(),
             Value::Number(number) => number.to_string(),
-            Value::String(_) => "text".to_owned(),
+            Value::String(_) => "a string".to_owned(),
             Value::Array(_) => "a list".to_owned(),
             Value::Object(_) => "an object".to_owned(),
         };

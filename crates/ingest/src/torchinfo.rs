@@ -49,7 +49,7 @@ fn operator(layer: &JsonNode<'_>) -> Result<TargetOperator, IngestError> {
         let name = located.text()?;
         if name.trim().is_empty() { Err(located.inconsistent("a class has no name".to_owned())) } else { Ok(name) }
     };
-    let builtin = layer.field("is_torch_builtin", "whether PyTorch brings the class")?.truth()?;
+    let builtin = layer.field("is_torch_builtin", "whether the class is part of PyTorch")?.truth()?;
     let children = layer.field("children", "the classes of its parts")?.list()?;
     Ok(TargetOperator {
         class_name: name("class_name")?,

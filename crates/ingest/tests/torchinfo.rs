@@ -95,15 +95,15 @@ fn every_field_that_is_read_is_required_and_typed() {
     layers.json: `/layers` is missing (the list of classes)
     layers.json: `/layers/0/class_name` is missing (the name of a class)
     layers.json: `/layers/0/class_name_qualified` is missing (the name of a class)
-    layers.json: `/layers/0/is_torch_builtin` is missing (whether PyTorch brings the class)
+    layers.json: `/layers/0/is_torch_builtin` is missing (whether the class is part of PyTorch)
     layers.json: `/layers/0/children` is missing (the classes of its parts)
-    layers.json: `/generated_at` is 7, expected text
-    layers.json: `/num_unique_layers` is -2, expected a whole number that is not negative
-    layers.json: `/num_unique_layers` is 2.5, expected a whole number that is not negative
-    layers.json: `/layers/0/is_torch_builtin` is text, expected true or false
-    layers.json: `/layers/0/children/1` is null, expected text
+    layers.json: `/generated_at` is 7, expected a string
+    layers.json: `/num_unique_layers` is -2, expected a non-negative integer
+    layers.json: `/num_unique_layers` is 2.5, expected a non-negative integer
+    layers.json: `/layers/0/is_torch_builtin` is a string, expected true or false
+    layers.json: `/layers/0/children/1` is null, expected a string
     layers.json: `/layers/0/children` is an object, expected a list
-    layers.json: `/layers/0/class_name` is null, expected text
+    layers.json: `/layers/0/class_name` is null, expected a string
     layers.json: `/layers/1` is 7, expected an object
     ");
 }
@@ -149,7 +149,7 @@ fn what_is_no_snapshot_says_what_it_is() {
     layers.json: the document is a list, expected an object
     layers.json: the document is a list, expected an object
     layers.json: `/layers` is missing (the list of classes)
-    layers.json: the document is text, expected an object
+    layers.json: the document is a string, expected an object
     layers.json: the document is 7, expected an object
     layers.json: not JSON: expected value at line 1 column 1
     layers.json: `/layers` is missing (the list of classes)

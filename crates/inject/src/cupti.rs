@@ -115,7 +115,7 @@ pub(crate) fn load(settings: &InjectSettings) -> Option<&'static Cupti> {
         return None;
     }
     let Some(cupti) = Cupti::of(library) else {
-        problem(0, b"CUPTI lacks a function that is needed");
+        problem(0, b"CUPTI lacks a required function");
         return None;
     };
     let mut version = 0;
@@ -127,7 +127,7 @@ pub(crate) fn load(settings: &InjectSettings) -> Option<&'static Cupti> {
         return None;
     }
     if version > NEWEST_CHECKED {
-        problem(0, b"CUPTI is newer than any that was checked; its records are read as those of CUDA 13");
+        problem(0, b"CUPTI is newer than any tested version; its records are read as CUDA 13 records");
     }
     // SAFETY: there is none yet, and by the contract nobody else is here.
     unsafe { CUPTI.set(cupti) };

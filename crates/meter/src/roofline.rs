@@ -80,8 +80,8 @@ impl Failure for RooflineError {
                 format!("choose another element type, such as workload.dtype={instead}")
             }
             Self::NoLink { hardware, .. } => format!(
-                "choose a device with an interconnect (`llm-perf hardware`), or describe one: interconnect_bytes_per_second in \
-                 DIR/hardware/{hardware}.yaml with --config-dir DIR"
+                "choose a device with an interconnect (`llm-perf hardware` lists them), or set \
+                 interconnect_bytes_per_second in DIR/hardware/{hardware}.yaml and pass --config-dir DIR"
             ),
         })
     }

@@ -304,7 +304,7 @@ fn check_quantisation(quantisation: &Quantisation) -> Result<(), WorkloadError> 
         (Some(_), None) => Err(WorkloadError::Inconsistent {
             one: "quantisation.activations",
             other: "quantisation.weights",
-            why: "activations are quantised only where weights are, and weights are not".to_owned(),
+            why: "quantised activations require quantised weights".to_owned(),
         }),
         _ => Ok(()),
     }

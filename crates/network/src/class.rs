@@ -44,8 +44,9 @@ const CLASSES: &[Class] = &[
     class(
         "DeepseekOCRModel",
         OCR,
-        "embed the tokens; at prefill put the projected features of tiles and global view, a newline behind each row and \
-         a separator behind the page, in place of the image tokens; then all decoder layers and the final norm",
+        "embed the tokens; at prefill, replace the image tokens with the projected features of the tiles and the \
+         global view, a newline after each row and a separator after the page; then all decoder layers and the final \
+         norm",
     ),
     class(
         "DeepseekV2DecoderLayer",
@@ -84,11 +85,11 @@ const CLASSES: &[Class] = &[
         ENCODER,
         "class token and SAM features as patches, plus positions resampled to their grid; its own patch convolution is not used",
     ),
-    class("NoTPTransformer", ENCODER, "all blocks, one after the other"),
+    class("NoTPTransformer", ENCODER, "all blocks in sequence"),
     class("NoTPTransformerBlock", ENCODER, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
     class("NoTPAttention", ENCODER, "y = out_proj(softmax(q k^T / sqrt(d)) v) with q, k, v from qkv_proj(x)"),
     class("NoTPFeedForward", ENCODER, "y = fc2(quick_gelu(fc1(x)))"),
-    class("MlpProjector", ENCODER, "y = x W^T + bias, from CLIP and SAM features side by side to the decoder's width"),
+    class("MlpProjector", ENCODER, "y = x W^T + bias, from concatenated CLIP and SAM features to the decoder's width"),
     Class {
         name: "LlamaAttention",
         home: LLAMA,
@@ -97,19 +98,19 @@ const CLASSES: &[Class] = &[
     },
     class("LlamaRotaryEmbedding", LLAMA, "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)"),
     class("CLIPVisionTransformer", CLIP, "encoder(pre_layrnorm(embeddings(images)))"),
-    class("CLIPEncoder", CLIP, "all blocks, one after the other"),
+    class("CLIPEncoder", CLIP, "all blocks in sequence"),
     class("CLIPEncoderLayer", CLIP, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
     class("CLIPAttention", CLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
     class("CLIPMLP", CLIP, "y = fc2(quick_gelu(fc1(x)))"),
     class("SiglipVisionTransformer", SIGLIP, "encoder(embeddings(images))"),
     class("SiglipVisionEmbeddings", SIGLIP, "patches plus positions"),
-    class("SiglipEncoder", SIGLIP, "all blocks, one after the other"),
+    class("SiglipEncoder", SIGLIP, "all blocks in sequence"),
     class("SiglipEncoderLayer", SIGLIP, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
     class("SiglipAttention", SIGLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
     class("SiglipMLP", SIGLIP, "y = fc2(gelu(fc1(x)))"),
     class("LlavaMultiModalProjector", LLAVA, "y = linear_2(gelu(linear_1(x)))"),
     class("BertOnlyMLMHead", BERT, "predictions(x)"),
-    class("BertLMPredictionHead", BERT, "y = transform(x) W^T + bias, W being the table of tokens"),
+    class("BertLMPredictionHead", BERT, "y = transform(x) W^T + bias, where W is the token embedding table"),
     class("BertPredictionHeadTransform", BERT, "y = LayerNorm(gelu(dense(x)))"),
     class("ModernBertModel", MODERN, "final_norm(all layers(embeddings(tokens)))"),
     class("ModernBertForMaskedLM", MODERN, "scores of all tokens at each position"),
@@ -153,7 +154,7 @@ const CLASSES: &[Class] = &[
     class(
         "OPTLearnedPositionalEmbedding",
         "transformers.models.opt.modeling_opt",
-        "y = table[positions], behind two rows that are not used",
+        "y = table[positions], after two unused rows",
     ),
     class("Conv1d", TORCH, "each channel is the sum over taps of input times weight"),
     class("Conv3d", TORCH, "each output is the sum over channels and taps of input times weight, plus bias"),
@@ -171,8 +172,8 @@ const CLASSES: &[Class] = &[
     class("ReLU", TORCH, "y = max(x, 0)"),
     class("ReLUSquaredActivation", TRANSFORMERS, "y = max(x, 0)^2"),
     class("Conv1D", "transformers.pytorch_utils", "y = x W + bias"),
-    class("ModuleList", TORCH, "a list of modules; what it holds is applied by the module around it"),
-    class("Sequential", TORCH, "its parts, one after the other"),
+    class("ModuleList", TORCH, "a list of modules, applied by the module that contains it"),
+    class("Sequential", TORCH, "its submodules in sequence"),
 ];
 
 /// Every class a network here is made of, each once.
@@ -208,29 +209,30 @@ fn of_family(family: &Family) -> Vec<Class> {
         class(names.mixture, home, definitions.mixture),
         class(names.gate, home, definitions.gate),
         class(names.expert, home, definitions.mlp),
-        class(names.experts, home, "the chosen experts of each token, all kept in one tensor"),
+        class(names.experts, home, "the chosen experts of each token, all stored in one tensor"),
         class(names.embedding, home, definitions.embedding),
     ];
     classes.push(class(
         names.indexer,
         home,
-        "the positions each query sees: those its small queries and keys score best",
+        "the positions each query attends to: those with the best scores of its small queries and keys",
     ));
     let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
     classes.push(class(names.delta, home, delta));
     classes.push(class(
         names.altup,
         home,
-        "predicts all streams from each other, and corrects them by the one that was computed",
+        "predicts all streams from each other, then corrects them with the computed one",
     ));
     classes.push(class(names.laurel, home, "y = x + post_laurel_norm(linear_right(linear_left(x)))"));
     let [connection, last] = names.hyper;
     let collapse = "x = sum over streams of weight * stream, weights = sigmoid(scale * fn(norm(streams)) + base)";
     classes.extend([connection, last].map(|name| class(name, home, collapse)));
-    let compress = "one entry of every few positions: their values, weighed by a softmax over gates and biases, normed and rotated";
+    let compress = "one entry for every few positions: their values, weighted by a softmax over gates and biases, then \
+                    normalised and rotated";
     classes.extend(names.compressors.map(|name| class(name, home, compress)));
     classes.push(class(names.scorer, home, "scores = sum over heads of weight * relu(q k)"));
-    classes.push(class(names.grouped_linear, home, "y = x W^T, each group of heads with a part of W of its own"));
+    classes.push(class(names.grouped_linear, home, "y = x W^T, with a separate part of W for each group of heads"));
     let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
     classes.push(class(names.state_space, home, space));
     let [cross_layer, cross] = names.cross;
@@ -239,7 +241,7 @@ fn of_family(family: &Family) -> Vec<Class> {
         home,
         "h = x + tanh(gate) * cross_attn(input_layernorm(x)); y = h + tanh(gate) * mlp(norm(h))",
     ));
-    classes.push(class(cross, home, "y = o_proj(softmax(q k^T / sqrt(d)) v), k and v from the features of a picture"));
+    classes.push(class(cross, home, "y = o_proj(softmax(q k^T / sqrt(d)) v), k and v from image features"));
     let short = "y = out_proj(c * conv(b * x)) with b, c, x from in_proj(x)";
     classes.push(class(names.short_conv, home, short));
     classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));
@@ -252,14 +254,14 @@ fn of_family(family: &Family) -> Vec<Class> {
 fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
     let [model, tokens, classes, token_classes] = family.classes;
     let [attention, core, mixed] = family.attention;
-    let output = "y = LayerNorm(dense(x) + what came before)";
+    let output = "y = LayerNorm(dense(x) + residual)";
     [
-        (model, "pooler(encoder(embeddings(tokens))), or the encoder's output where a head stands beside it"),
+        (model, "pooler(encoder(embeddings(tokens))), or the encoder's output if there is a head"),
         (tokens, "scores of all tokens at each position"),
         (classes, "scores of the whole text, from its first position"),
         (token_classes, "scores of each token"),
         (family.embeddings, "y = LayerNorm(words[ids] + positions + segments)"),
-        (family.encoder, "all layers, one after the other"),
+        (family.encoder, "all layers in sequence"),
         (family.layer, "h = attention(x); y = output(intermediate(h), h)"),
         (attention, "y = output(self(x), x)"),
         (core, "y = softmax(q k^T / sqrt(d)) v, over all positions"),
@@ -268,7 +270,7 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.output, output),
         (family.pooler, "y = tanh(dense(x)) of the first position"),
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
-        (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, W being the table of tokens"),
+        (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
     ]
     .map(|(name, definition)| class(name, family.home, definition))
     .to_vec()
@@ -281,11 +283,11 @@ fn of_t5(family: &T5Family) -> Vec<Class> {
     [
         (family.conditional, "logits = lm_head(decoder(tokens, encoder(prompt))); the encoder runs once"),
         (family.stack, "final_layer_norm(all blocks(shared[ids]))"),
-        (family.block, "attention to itself, in a decoder to the encoder's output, then the feed-forward"),
+        (family.block, "self-attention, in a decoder also attention to the encoder's output, then the feed-forward"),
         (itself, "y = x + SelfAttention(layer_norm(x))"),
         (source, "y = x + EncDecAttention(layer_norm(x), encoder's output)"),
         (feed_forward, "y = x + DenseReluDense(layer_norm(x))"),
-        (family.attention, "y = o(softmax(q k^T + a score of the distance) v)"),
+        (family.attention, "y = o(softmax(q k^T + relative-position bias) v)"),
         (plain, "y = wo(activation(wi(x)))"),
         (gated, "y = wo(activation(wi_0(x)) * wi_1(x))"),
         (family.norm, "y = x / sqrt(mean(x^2) + eps) * weight"),
@@ -320,7 +322,7 @@ fn of_tower(names: &PatchTowerNames, home: &'static str) -> Vec<Class> {
         ),
         class(names.norm, home, "y = x / sqrt(mean(x^2) + eps) * weight"),
         class(names.mlp, home, mlp),
-        class(names.merger, home, "neighbouring patches side by side, then two linear layers to the decoder's width"),
+        class(names.merger, home, "concatenates neighbouring patches, then two linear layers to the decoder's width"),
     ]
 }
 

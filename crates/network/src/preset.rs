@@ -43,13 +43,13 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "flan-t5-xxl",
-        about: "Flan-T5 XXL: an encoder of text and a decoder that attends to it, 11B",
+        about: "Flan-T5 XXL: a text encoder and decoder, 11B",
         source: "google/flan-t5-xxl, 2022",
         config: include_str!("../presets/flan-t5-xxl.json"),
     },
     Preset {
         name: "whisper-large-v3-turbo",
-        about: "Whisper large-v3 turbo: an encoder of thirty seconds of sound and a short decoder",
+        about: "Whisper large-v3 turbo: an encoder for thirty seconds of audio and a shallow decoder",
         source: "openai/whisper-large-v3-turbo, 2024",
         config: include_str!("../presets/whisper-large-v3-turbo.json"),
     },
@@ -73,7 +73,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "llama-3.1-70b",
-        about: "Llama 3.1 70B: the same at 80 layers",
+        about: "Llama 3.1 70B: the same with 80 layers",
         source: "meta-llama/Llama-3.1-70B, 2024",
         config: include_str!("../presets/llama-3.1-70b.json"),
     },
@@ -127,7 +127,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "kimi-k2",
-        about: "Kimi-K2: DeepSeek-V3's form with eight of 384 experts, stored in fp8",
+        about: "Kimi-K2: the DeepSeek-V3 architecture with eight of 384 experts, stored in fp8",
         source: "moonshotai/Kimi-K2-Instruct, 2025",
         config: include_str!("../presets/kimi-k2.json"),
     },
@@ -157,7 +157,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "gpt-oss-120b",
-        about: "GPT-OSS 120B: the same at 36 layers and four of 128 experts, which are stored in mxfp4",
+        about: "GPT-OSS 120B: the same with 36 layers and four of 128 experts, which are stored in mxfp4",
         source: "openai/gpt-oss-120b, 2025",
         config: include_str!("../presets/gpt-oss-120b.json"),
     },
@@ -205,13 +205,13 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "llama-4-scout",
-        about: "Llama 4 Scout, text: chunks of 8192 positions, one of 16 experts beside a shared one",
+        about: "Llama 4 Scout, text: chunks of 8192 positions, one of 16 experts plus a shared one",
         source: "meta-llama/Llama-4-Scout-17B-16E-Instruct, 2025",
         config: include_str!("../presets/llama-4-scout.json"),
     },
     Preset {
         name: "gemma-4-26b-a4b",
-        about: "Gemma 4 26B-A4B, text: eight of 128 experts beside a dense part, heads of two widths",
+        about: "Gemma 4 26B-A4B, text: eight of 128 experts plus a dense MLP, heads of two widths",
         source: "google/gemma-4-26B-A4B, 2026",
         config: include_str!("../presets/gemma-4-26b-a4b.json"),
     },

@@ -215,7 +215,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         Op::MixStreams { .. } => {
             count(3..=3)?;
             rank(0, 4)?;
-            equal("width of streams and of what is added", inputs[0].shape.last(), inputs[2].shape.last())?;
+            equal("width of streams and of the added term", inputs[0].shape.last(), inputs[2].shape.last())?;
             Ok(same(inputs))
         }
         Op::CausalConv => {
@@ -294,10 +294,10 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         }
         Op::Slice { dim, start, length } => {
             count(1..=1)?;
-            let size =
-                *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("there is no dimension {dim}")))?;
+            let size = *dimension(inputs[0].shape.dims(), dim)
+                .ok_or_else(|| fail(format!("dimension {dim} does not exist")))?;
             if start + length > size {
-                return Err(fail(format!("{start}..{} is past the {size} of dimension {dim}", start + length)));
+                return Err(fail(format!("{start}..{} exceeds the size {size} of dimension {dim}", start + length)));
             }
             Ok(Spec { shape: with_dim(inputs[0].shape, dim, length), ..inputs[0] })
         }
@@ -313,8 +313,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let mut around = inputs[0].shape;
             let mut total = 0;
             for input in inputs {
-                let size =
-                    *dimension(input.shape.dims(), dim).ok_or_else(|| fail(format!("there is no dimension {dim}")))?;
+                let size = *dimension(input.shape.dims(), dim)
+                    .ok_or_else(|| fail(format!("dimension {dim} does not exist")))?;
                 around = Some(with_dim(input.shape, dim, 1))
                     .filter(|shape| shape.rank() == around.rank())
                     .and_then(|shape| broadcast(with_dim(around, dim, 1), shape))
@@ -325,8 +325,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         }
         Op::Pad { dim, after } => {
             count(1..=1)?;
-            let size =
-                *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("there is no dimension {dim}")))?;
+            let size = *dimension(inputs[0].shape.dims(), dim)
+                .ok_or_else(|| fail(format!("dimension {dim} does not exist")))?;
             Ok(activation(with_dim(inputs[0].shape, dim, size + after), inputs[0].dtype))
         }
         Op::Interpolate { kind: InterpolationKind::Bicubic | InterpolationKind::Bilinear, size } => {

@@ -15,7 +15,7 @@ pub enum TableError {
         reason: String,
     },
     /// It is no Parquet, or a damaged one.
-    #[error("this is no table {} that can be read: {reason}", table.name())]
+    #[error("cannot read the table {}: {reason}", table.name())]
     Damaged {
         /// The table.
         table: Table,
@@ -23,7 +23,7 @@ pub enum TableError {
         reason: String,
     },
     /// It was made under another schema.
-    #[error("the table {} is of schema {found}; this llm-perf reads {}", table.name(), crate::SCHEMA)]
+    #[error("the table {} has schema {found}; this llm-perf reads {}", table.name(), crate::SCHEMA)]
     Schema {
         /// The table.
         table: Table,

@@ -95,8 +95,8 @@ const RANK: Column = maybe("rank", Integer, "rank in the job");
 const DEVICE: Column = column("device", Integer, "ordinal of the device in its process");
 const DEVICE_ID: Column = column("device", Text, "the device, such as `cuda:0`");
 const STREAM: Column = maybe("stream", Integer, "stream");
-const START: Column = column("start_ns", Time, "when it started");
-const DURATION: Column = column("duration_ns", Long, "how long it took");
+const START: Column = column("start_ns", Time, "start time");
+const DURATION: Column = column("duration_ns", Long, "duration");
 const STAGE: Column = maybe("stage", Text, "innermost stage that launched it");
 const STEP: Column = maybe("step", Integer, "step that launched it, as in `steps`");
 const OPERATOR: Column = maybe("operator", Text, "innermost framework operator that launched it");
@@ -105,7 +105,7 @@ const THREAD: Column = maybe("thread", Long, "thread");
 const NAME: Column = column("name", Text, "name");
 const SHORT_NAME: Column = column("short_name", Text, "name without template arguments and parameters");
 const FAMILY: Column = column("family", Text, "kernel family: `gemm`, `attention`, `communication`, ...");
-const CORRELATION: Column = maybe("correlation", Long, "number that ties a call to the work it launched");
+const CORRELATION: Column = maybe("correlation", Long, "number that links a call to the work it launched");
 
 impl Table {
     /// All tables, in the order of the reference.
@@ -156,24 +156,24 @@ impl Table {
     /// What a row is.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Runs => "A rank of a job: where its rows come from.",
+            Self::Runs => "One rank of a job, and where its rows come from.",
             Self::Kernels => "A kernel that ran, sorted by device and start.",
             Self::Copies => "A copy or memset that ran, sorted by device and start.",
             Self::HostOps => "A framework operator, a Python function or a CUDA call on the host, sorted by start.",
             Self::Ranges => "An NVTX range or annotation, sorted by start.",
-            Self::Steps => "A step, as `metrics.json` has them.",
-            Self::Stages => "One run of a stage in the trace.",
-            Self::Samples => "One measured time of a stage, in a pass without a profiler.",
+            Self::Steps => "A step, as in `metrics.json`.",
+            Self::Stages => "One instance of a stage in the trace.",
+            Self::Samples => "One measured time of a stage, without a profiler.",
             Self::DeviceTime => {
-                "How the time of a device divides: `busy_ns` + `idle_ns` = `span_ns`, and `compute_ns` + \
+                "Breakdown of the time of a device: `busy_ns` + `idle_ns` = `span_ns`, and `compute_ns` + \
                  `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`."
             }
             Self::Idle => "Idle time of a device by cause; the causes add up to `idle_ns`.",
-            Self::Collectives => "A kernel of a collective, sorted by device and start.",
+            Self::Collectives => "A collective kernel, sorted by device and start.",
             Self::Memory => "An allocation or release of the framework's allocator, in order.",
             Self::Modules => "A module of the model in a stage.",
-            Self::Findings => "A finding, what matters most first.",
-            Self::KernelSums => "All launches of one kernel on one device, without loading and warming up.",
+            Self::Findings => "A finding, the most important first.",
+            Self::KernelSums => "All launches of one kernel on one device, excluding loading and warm-up.",
         }
     }
 
@@ -186,16 +186,16 @@ impl Table {
                         RANK,
                         column("job", Text, "name of the job, as in the folder"),
                         maybe("run_id", Text, "run that wrote the rows"),
-                        maybe("world_size", Integer, "ranks of the job, as the trace says"),
-                        maybe("kind", Text, "what kind of run it is: `training`, `serving`, ..."),
-                        maybe("model", Text, "model, where it was named"),
+                        maybe("world_size", Integer, "number of ranks in the job, according to the trace"),
+                        maybe("kind", Text, "kind of run: `training`, `serving`, ..."),
+                        maybe("model", Text, "model, if it was given"),
                         maybe("device_name", Text, "name of the first device"),
-                        column("devices", Integer, "devices that did something"),
+                        column("devices", Integer, "devices with recorded work"),
                         column("devices_described", Integer, "devices of the machine that the trace describes"),
                         maybe("tool", Text, "tool that wrote the trace"),
                         column("format", Text, "format of the trace"),
-                        column("source", Text, "the trace, as it was given"),
-                        maybe("sha256", Text, "SHA-256 of the trace as stored; unknown where it has several files"),
+                        column("source", Text, "the trace, as given"),
+                        maybe("sha256", Text, "SHA-256 of the trace as stored; null if it has several files"),
                         column("clock", Text, "`unix`: times are since 1970; `trace`: they are relative to the trace"),
                         maybe("first_ns", Time, "start of the first device work"),
                         maybe("last_ns", Time, "end of the last device work"),
@@ -219,7 +219,7 @@ impl Table {
                         STEP,
                         OPERATOR,
                         CORRELATION,
-                        column("set_aside", Flag, "launched while loading or warming up"),
+                        column("set_aside", Flag, "launched during loading or warm-up"),
                     ]
                 }
             }
@@ -236,7 +236,7 @@ impl Table {
                         STAGE,
                         STEP,
                         OPERATOR,
-                        column("set_aside", Flag, "launched while loading or warming up"),
+                        column("set_aside", Flag, "launched during loading or warm-up"),
                     ]
                 }
             }
@@ -261,7 +261,7 @@ impl Table {
                         PROCESS,
                         THREAD,
                         START,
-                        maybe("end_ns", Time, "when it ended; unknown where it is open at the end"),
+                        maybe("end_ns", Time, "end time; null if it was still open at the end"),
                         NAME,
                         maybe("domain", Text, "NVTX domain"),
                     ]
@@ -273,15 +273,15 @@ impl Table {
                         RANK,
                         column("step", Integer, "number, from zero"),
                         NAME,
-                        maybe("label", Text, "`prefill`, `decode` or `mixed`, where the engine says"),
+                        maybe("label", Text, "`prefill`, `decode` or `mixed`, if the engine says so"),
                         START,
                         column("host_ns", Long, "time on the host"),
                         column(
                             "wall_ns",
                             Long,
-                            "to the end of its device work, from its start or the end of the step before",
+                            "from its start, or the end of the previous step, to the end of its device work",
                         ),
-                        column("device_ns", Long, "the device was busy with its work"),
+                        column("device_ns", Long, "time the device was busy with its work"),
                         column("kernels", Long, "kernels"),
                     ]
                 }
@@ -293,8 +293,8 @@ impl Table {
                         column("stage", Text, "stage"),
                         column("instance", Integer, "number, from zero, over all stages"),
                         START,
-                        column("wall_ns", Long, "to the end of its device work"),
-                        column("inferred", Flag, "found by what the trace shows; otherwise a range marks it"),
+                        column("wall_ns", Long, "from its start to the end of its device work"),
+                        column("inferred", Flag, "inferred from the trace; otherwise marked by a range"),
                     ]
                 }
             }
@@ -307,7 +307,7 @@ impl Table {
                         column("epoch", Integer, "pass over the inputs, from zero"),
                         column("repeat", Integer, "repetition of the input within it, from zero"),
                         column("wall_ns", Long, "time"),
-                        column("warmup", Flag, "a warm-up pass, in no statistic"),
+                        column("warmup", Flag, "a warm-up pass, excluded from statistics"),
                     ]
                 }
             }
@@ -331,9 +331,13 @@ impl Table {
                     &[
                         RANK,
                         DEVICE_ID,
-                        column("cause", Text, "what the host did: `launching`, `synchronising`, `data_loading`, ..."),
-                        column("ns", Long, "how long in total"),
-                        column("longest_ns", Long, "the longest part in one gap"),
+                        column(
+                            "cause",
+                            Text,
+                            "activity of the host: `launching`, `synchronising`, `data_loading`, ...",
+                        ),
+                        column("ns", Long, "total time"),
+                        column("longest_ns", Long, "longest part within one gap"),
                     ]
                 }
             }
@@ -348,14 +352,10 @@ impl Table {
                         column("name", Text, "the framework's name for it, otherwise the short name of its kernel"),
                         maybe("dtype", Text, "element type"),
                         maybe("bytes", Long, "bytes of the message"),
-                        maybe("process_group", Text, "what the program says the group is for"),
-                        maybe("group_size", Integer, "ranks that take part"),
-                        maybe("group_ranks", Text, "those ranks, as the trace lists them, such as `[0, 1]`"),
-                        column(
-                            "number",
-                            Integer,
-                            "its number among the collectives of the rank with that group, from zero",
-                        ),
+                        maybe("process_group", Text, "purpose of the group, as the program describes it"),
+                        maybe("group_size", Integer, "number of participating ranks"),
+                        maybe("group_ranks", Text, "participating ranks, as listed in the trace, such as `[0, 1]`"),
+                        column("number", Integer, "index among the collectives of the rank with that group, from zero"),
                         column("exposed_ns", Long, "no other kernel ran on the device"),
                         column("kernel", Text, "short name of the kernel"),
                     ]
@@ -365,11 +365,11 @@ impl Table {
                 const {
                     &[
                         RANK,
-                        maybe("device", Integer, "ordinal of the device; unknown for memory of the host"),
+                        maybe("device", Integer, "ordinal of the device; null for host memory"),
                         column("time_ns", Time, "when"),
-                        column("bytes", Long, "bytes taken; negative for a release"),
-                        maybe("allocated", Long, "bytes allocated afterwards"),
-                        maybe("reserved", Long, "bytes reserved afterwards"),
+                        column("bytes", Long, "bytes allocated; negative for a release"),
+                        maybe("allocated", Long, "total bytes allocated afterwards"),
+                        maybe("reserved", Long, "total bytes reserved afterwards"),
                     ]
                 }
             }
@@ -382,7 +382,7 @@ impl Table {
                         column("stage", Text, "stage"),
                         maybe("measured_ns", Long, "measured time, submodules included"),
                         maybe("roofline_ns", Long, "roofline time"),
-                        maybe("lost_ns", Long, "measured minus least"),
+                        maybe("lost_ns", Long, "measured minus roofline time"),
                     ]
                 }
             }
@@ -390,12 +390,12 @@ impl Table {
                 const {
                     &[
                         RANK,
-                        column("place", Integer, "place in the report, from zero"),
+                        column("place", Integer, "position in the report, from zero"),
                         column("rule", Text, "rule, such as `launch-bound`"),
-                        column("severity", Text, "how much it matters"),
+                        column("severity", Text, "how important it is"),
                         maybe("stage", Text, "stage it concerns"),
-                        maybe("saves_ns", Long, "what acting on it would save"),
-                        column("advice", Text, "what to try"),
+                        maybe("saves_ns", Long, "estimated saving of acting on it"),
+                        column("advice", Text, "recommended action"),
                     ]
                 }
             }
@@ -408,10 +408,10 @@ impl Table {
                         SHORT_NAME,
                         FAMILY,
                         column("calls", Long, "launches"),
-                        column("total_ns", Long, "time of all"),
-                        column("min_ns", Long, "the shortest"),
-                        column("median_ns", Long, "the median"),
-                        column("max_ns", Long, "the longest"),
+                        column("total_ns", Long, "total time of all launches"),
+                        column("min_ns", Long, "shortest launch"),
+                        column("median_ns", Long, "median launch"),
+                        column("max_ns", Long, "longest launch"),
                     ]
                 }
             }

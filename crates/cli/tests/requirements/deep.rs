@@ -111,7 +111,7 @@ fn kernels(bundles: &Bundles) -> Result<(), String> {
 }
 
 fn troubles(bundles: &Bundles) -> Result<(), String> {
-    for (run, words) in [("no-gpu", "there is no NVIDIA GPU"), ("old", "hint: install Nsight Systems")] {
+    for (run, words) in [("no-gpu", "no NVIDIA GPU to profile"), ("old", "hint: install Nsight Systems")] {
         bundles.ended(run, 1)?;
         need(bundles.said(run).stderr.contains(words), &format!("what to do in `{run}`"))?;
         need(!bundles.path(run).exists(), &format!("`{run}` leaves a folder"))?;

@@ -40,9 +40,9 @@ impl Size {
 
     /// What was copied, for the record.
     pub(super) fn method(&self) -> String {
-        let doubt = if self.short { "; memory was short, so caches may have helped" } else { "" };
+        let doubt = if self.short { "; low on memory, so the copy was smaller and caches may have helped" } else { "" };
         format!(
-            "copy of {} MiB, all threads, bytes read plus bytes written, without lines fetched only to be overwritten{doubt}",
+            "copy of {} MiB, all threads; counts bytes read and written, without write-allocate traffic{doubt}",
             self.bytes >> 20
         )
     }
@@ -83,7 +83,7 @@ pub(super) fn measure(size: &Size, settings: &CalibrationSettings) -> Result<Vec
     let wrong = |reason: &str| CollectError::Calibration { what: "copy".into(), reason: reason.to_owned() };
     let words = (size.bytes / 8).max(1);
     let piece = words.div_ceil(settings.threads.max(1));
-    let no_memory = || wrong("the memory for it could not be had");
+    let no_memory = || wrong("could not allocate memory");
     let source = filled(words, piece, mark).ok_or_else(no_memory)?;
     let mut target = filled(words, piece, |_| 0).ok_or_else(no_memory)?;
     let samples = rounds(settings, || {
@@ -92,7 +92,7 @@ pub(super) fn measure(size: &Size, settings: &CalibrationSettings) -> Result<Vec
         })
     })?;
     let right = [0, words / 2, words - 1].iter().all(|place| target[*place] == mark(place / piece));
-    if right { Ok(samples) } else { Err(wrong("what was copied is not what was there")) }
+    if right { Ok(samples) } else { Err(wrong("the copy differs from its source")) }
 }
 
 /// What a part is filled with, so that it can be recognised; never what the target holds before.
@@ -132,7 +132,7 @@ mod tests {
     fn a_machine_short_of_memory_copies_less_and_says_so() {
         let size = Size::for_machine(Some(32 * MEBIBYTE), Some(512 * MEBIBYTE));
         assert_eq!(size, Size { bytes: 64 * MEBIBYTE, short: true });
-        assert!(size.method().ends_with("memory was short, so caches may have helped"));
+        assert!(size.method().ends_with("low on memory, so the copy was smaller and caches may have helped"));
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn check(side: usize, found: impl Fn(usize) -> f64) -> Result<(), String> {
         let found = found(row * side + column);
         let error = (found - expected).abs();
         if error.is_nan() || error > TOLERANCE * magnitude {
-            return Err(format!("element {row},{column} of side {side} is {found}, must be {expected}"));
+            return Err(format!("element {row},{column} of a {side}x{side} result is {found}; expected {expected}"));
         }
     }
     Ok(())
@@ -202,7 +202,7 @@ impl Gemm for WidenedGemm<bf16> {
     }
 
     fn method(side: usize) -> String {
-        format!("gemm {side}x{side}x{side} in fp32, operands widened and result narrowed on every call")
+        format!("gemm {side}x{side}x{side} in fp32, with operands widened and the result narrowed on every call")
     }
 }
 
@@ -236,6 +236,6 @@ mod tests {
         gemm.run(1);
         gemm.result[0] += 1.0;
         // 1*1 + -2*2 + 3*2 + 0*-1 = 3, by the pattern at strides 1 and 5.
-        assert_eq!(gemm.check().unwrap_err(), "element 0,0 of side 4 is 4, must be 3");
+        assert_eq!(gemm.check().unwrap_err(), "element 0,0 of a 4x4 result is 4; expected 3");
     }
 }

@@ -153,7 +153,10 @@ mod tests {
         let error = store.read("X", 1).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("x-1") && message.contains("a newer llm-perf"), "{message}");
-        assert_eq!(error.hint().as_deref(), Some("`llm-perf doctor --calibrate` measures again and replaces it"));
+        assert_eq!(
+            error.hint().as_deref(),
+            Some("measure again with `llm-perf doctor --calibrate`, which replaces it")
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{CheckOutcome, Probe, listed};
 use crate::calibrate;
 
 pub(super) fn examine(probe: &Probe) -> CheckOutcome {
-    const MEASURE: &str = "`llm-perf doctor --calibrate` measures them in about a second";
+    const MEASURE: &str = "run `llm-perf doctor --calibrate` (about a second)";
     let threads = probe.threads;
     match &probe.calibration {
         Ok(Some(calibration)) => {
@@ -19,11 +19,11 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
                 Some(reason) => CheckOutcome::bad(
                     Verdict::Warning,
                     format!("{found}; {reason}"),
-                    "measure again when nothing else runs: `llm-perf doctor --calibrate`",
+                    "stop other jobs and run `llm-perf doctor --calibrate`",
                 ),
             }
         }
-        Ok(None) => CheckOutcome::bad(Verdict::Missing, format!("not measured yet with {threads} threads"), MEASURE),
+        Ok(None) => CheckOutcome::bad(Verdict::Missing, format!("not measured with {threads} threads"), MEASURE),
         Err(problem) => {
             let step = problem.hint.clone().unwrap_or_else(|| MEASURE.to_owned());
             CheckOutcome::bad(Verdict::Missing, problem.reason.clone(), step)

@@ -7,19 +7,19 @@ use super::{CheckOutcome, Probe, listed};
 pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let gpus = &probe.capture.environment.gpus;
     if gpus.is_empty() {
-        return CheckOutcome::skipped("there is no GPU to look up");
+        return CheckOutcome::skipped("no GPU");
     }
     let mut unknown: Vec<String> =
         gpus.iter().filter(|gpu| gpu.hardware.is_none()).filter_map(|gpu| gpu.name.clone()).collect();
     unknown.dedup();
     if let Some(first) = unknown.first() {
-        let step = format!("describe it in a file: `llm-perf hardware '{first}'` shows how");
-        return CheckOutcome::bad(Verdict::Missing, format!("no peaks are known for {}", listed(&unknown)), step);
+        let step = format!("add a hardware file for it; `llm-perf hardware '{first}'` shows how");
+        return CheckOutcome::bad(Verdict::Missing, format!("no peak rates known for {}", listed(&unknown)), step);
     }
     let mut known: Vec<String> = gpus.iter().filter_map(|gpu| gpu.hardware.clone()).collect();
     known.dedup();
     if known.is_empty() {
-        let step = "choose the peaks by name with `--hardware NAME`";
+        let step = "choose the device with `--hardware NAME`";
         return CheckOutcome::bad(Verdict::Missing, "the GPU does not report its name", step);
     }
     CheckOutcome::ok(format!("known as {}", listed(&known)))
@@ -37,7 +37,7 @@ mod tests {
         probe.capture.environment.gpus.push(sample::gpu("NVIDIA Unheard Of"));
         let outcome = examine(&probe);
         assert_eq!(outcome.verdict, Verdict::Missing);
-        assert_eq!(outcome.found, "no peaks are known for NVIDIA Unheard Of");
+        assert_eq!(outcome.found, "no peak rates known for NVIDIA Unheard Of");
         assert!(outcome.next_step.unwrap().contains("`llm-perf hardware 'NVIDIA Unheard Of'`"));
         assert_eq!(examine(&sample::processor_only()).verdict, Verdict::Skipped);
     }

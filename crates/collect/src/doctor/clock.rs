@@ -15,8 +15,8 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
         return CheckOutcome::bad(
             Verdict::Warning,
             found,
-            "times of short operators include this; a kernel that trusts the processor's counter \
-             (`cat /sys/devices/system/clocksource/clocksource0/available_clocksource`) reads it faster",
+            "timings of short operators include this cost; use a faster clock source, such as tsc (`cat \
+             /sys/devices/system/clocksource/clocksource0/available_clocksource` lists them)",
         );
     }
     CheckOutcome::ok(found)

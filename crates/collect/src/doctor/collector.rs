@@ -8,12 +8,12 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     match (&probe.collector, probe.capture.environment.tools.cupti.is_some()) {
         (Err(reason), _) => CheckOutcome::bad(
             Verdict::Missing,
-            format!("the library does not load: {reason}"),
-            "set TMPDIR to a folder whose programs may be run, and keep runs in one (`--out DIR`); needed for \
-             `llm-perf profile -- COMMAND` to see kernels",
+            format!("cannot load the library: {reason}"),
+            "set TMPDIR and `--out DIR` to folders that allow execution (not mounted noexec); needed for `llm-perf \
+             profile -- COMMAND` to record kernels",
         ),
-        (Ok(()), true) => CheckOutcome::ok("built in, loads, and finds CUPTI"),
-        (Ok(()), false) => CheckOutcome::ok("built in and loads; without CUPTI it records NVTX ranges only"),
+        (Ok(()), true) => CheckOutcome::ok("built in; loads and finds CUPTI"),
+        (Ok(()), false) => CheckOutcome::ok("built in; loads, but records only NVTX ranges without CUPTI"),
     }
 }
 
@@ -25,9 +25,9 @@ mod tests {
     #[test]
     fn a_library_that_does_not_load_says_why() {
         let mut probe = sample::h200();
-        assert_eq!(examine(&probe), CheckOutcome::ok("built in, loads, and finds CUPTI"));
+        assert_eq!(examine(&probe), CheckOutcome::ok("built in; loads and finds CUPTI"));
         probe.collector = Err("no".into());
         let outcome = examine(&probe);
-        assert_eq!((outcome.verdict, outcome.found.as_str()), (Verdict::Missing, "the library does not load: no"));
+        assert_eq!((outcome.verdict, outcome.found.as_str()), (Verdict::Missing, "cannot load the library: no"));
     }
 }

@@ -13,16 +13,16 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let environment = &probe.capture.environment;
     let driver = environment.tools.driver.as_deref().and_then(Version::read);
     if driver.is_none() {
-        return CheckOutcome::skipped("there is no NVIDIA driver");
+        return CheckOutcome::skipped("no NVIDIA driver");
     }
     let restricted = match counters.restricted {
-        Some(false) => return CheckOutcome::ok("open to every user (RmProfilingAdminOnly: 0)"),
+        Some(false) => return CheckOutcome::ok("available to all users (RmProfilingAdminOnly: 0)"),
         Some(true) => "restricted to administrators (RmProfilingAdminOnly: 1)",
         None => {
             return CheckOutcome::bad(
                 Verdict::Warning,
-                "the driver does not report who may read them (/proc/driver/nvidia/params)",
-                "try it: `ncu --query-metrics` ends with ERR_NVGPUCTRPERM where it is not permitted",
+                "the driver does not report who may read counters (/proc/driver/nvidia/params)",
+                "run `ncu --query-metrics`: it fails with ERR_NVGPUCTRPERM if access is denied",
             );
         }
     };
@@ -36,22 +36,23 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
         Some(capability) if counters.user_namespace => CheckOutcome::bad(
             Verdict::Warning,
             format!("{restricted}; this process has {capability} only inside its own user namespace"),
-            format!("the driver may not accept that; if ncu ends with ERR_NVGPUCTRPERM, {ON_HOST}"),
+            format!("the driver may not accept that; if ncu fails with ERR_NVGPUCTRPERM, {ON_HOST}"),
         ),
         Some(capability) => CheckOutcome::ok(format!("{restricted}; this process has {capability}")),
         None => {
             let step = match &environment.operating_system.container {
-                Some(_) => format!("start the container with `--cap-add=SYS_ADMIN`; or {ON_HOST}"),
-                None => format!("run as root; or {ON_HOST}; a container needs `--cap-add=SYS_ADMIN`"),
+                Some(_) => format!("start the container with `--cap-add=SYS_ADMIN`, or {ON_HOST}"),
+                None => format!("run as root, or {ON_HOST}; a container needs `--cap-add=SYS_ADMIN`"),
             };
-            CheckOutcome::bad(Verdict::NotPermitted, format!("{restricted}; ncu will end with ERR_NVGPUCTRPERM"), step)
+            CheckOutcome::bad(Verdict::NotPermitted, format!("{restricted}; ncu will fail with ERR_NVGPUCTRPERM"), step)
         }
     }
 }
 
 /// The setting for everyone. The module is loaded early on many systems, so the image it starts from must be made again.
-const ON_HOST: &str = "on the host put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into \
-     /etc/modprobe.d/nvidia-profiling.conf, run `sudo update-initramfs -u` (or `sudo dracut -f`) and restart";
+const ON_HOST: &str = "on the host, add `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to \
+                       /etc/modprobe.d/nvidia-profiling.conf, run `sudo update-initramfs -u` (or `sudo dracut -f`) and \
+                       reboot";
 
 #[cfg(test)]
 mod tests {

@@ -9,31 +9,33 @@ use crate::tool::Version;
 const OLDEST_MAJOR: u32 = 12;
 
 pub(super) fn examine(probe: &Probe) -> CheckOutcome {
-    const INSTALL: &str = "install the CUDA toolkit, or `python3 -m pip install nvidia-cuda-cupti`; needed to record \
-                           GPU work without Nsight Systems";
+    const INSTALL: &str = "install the CUDA toolkit, or run `python3 -m pip install nvidia-cuda-cupti`; needed to \
+                           record GPU work without Nsight Systems";
     let capture = &probe.capture;
     let tools = &capture.environment.tools;
     let Some(cupti) = &tools.cupti else {
-        return CheckOutcome::bad(Verdict::Missing, "no libcupti in a toolkit or beside torch", INSTALL);
+        return CheckOutcome::bad(Verdict::Missing, "libcupti not found in a CUDA toolkit or next to torch", INSTALL);
     };
-    let path = cupti.path.as_deref().unwrap_or("an unknown place");
-    let version = cupti.version.as_deref().unwrap_or("of an unknown version");
+    let path = cupti.path.as_deref().unwrap_or("an unknown path");
+    let version = cupti.version.as_deref().unwrap_or("(unknown version)");
     let interface = match &capture.cupti_interface {
         Some(Ok(interface)) => format!(" (interface {interface})"),
         Some(Err(reason)) => {
-            let found = format!("libcupti {version} does not load: {reason}");
+            let found = format!("cannot load libcupti {version}: {reason}");
             return CheckOutcome::bad(Verdict::Missing, found, INSTALL);
         }
         None => String::new(),
     };
-    let found = format!("libcupti {version}{interface} in {path}");
+    let found = format!("libcupti {version}{interface} at {path}");
     let driver = tools.cuda_driver.as_deref().and_then(Version::read).map(|cuda| cuda.major());
     match (capture.cupti_major, driver) {
         (Some(own), _) if own < OLDEST_MAJOR => CheckOutcome::bad(Verdict::TooOld, found, INSTALL),
         (Some(own), Some(driver)) if own < driver => CheckOutcome::bad(
             Verdict::Warning,
-            format!("{found}; it belongs to CUDA {own}, the driver supports CUDA {driver}"),
-            format!("records of programs built for CUDA {driver} may be lost: install the toolkit of CUDA {driver}"),
+            format!("{found}; it is for CUDA {own}, but the driver supports CUDA {driver}"),
+            format!(
+                "install the CUDA {driver} toolkit; otherwise records of programs built for CUDA {driver} may be lost"
+            ),
         ),
         _ => CheckOutcome::ok(found),
     }

@@ -15,49 +15,50 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let missing = |found: String, step: &str| CheckOutcome::bad(Verdict::Missing, found, step);
     match (&probe.capture.gpu_problem, &probe.capture.kernel_driver) {
         (None | Some(GpuProblem::NoDevice), _) => {
-            let driver = tools.driver.as_deref().unwrap_or("of an unknown version");
+            let driver = tools.driver.as_deref().unwrap_or("(unknown version)");
             let Some(cuda) = &tools.cuda_driver else {
                 return CheckOutcome::ok(format!("driver {driver}"));
             };
             let found = format!("driver {driver}, CUDA {cuda}");
             if Version::read(cuda).is_some_and(|cuda| cuda < Version::of(&OLDEST_CUDA)) {
-                return CheckOutcome::bad(Verdict::TooOld, found, "install driver R525 or newer, which offers CUDA 12");
+                return CheckOutcome::bad(
+                    Verdict::TooOld,
+                    found,
+                    "install driver R525 or newer, which supports CUDA 12",
+                );
             }
             CheckOutcome::ok(found)
         }
         (Some(GpuProblem::NoLibrary), None) => missing(
-            "no NVIDIA driver (NVML, libnvidia-ml.so.1, is not here)".to_owned(),
-            "nothing is needed for runs on the CPU; for a GPU install the NVIDIA driver, R525 or newer",
+            "not found (no NVML library, libnvidia-ml.so.1)".to_owned(),
+            "not needed for CPU runs; for GPU runs, install the NVIDIA driver (R525 or newer)",
         ),
         (Some(GpuProblem::NoLibrary), Some(kernel)) => missing(
-            format!("kernel module {kernel} is loaded, but its libraries are not here"),
-            "in a container: start it with `--gpus all` and NVIDIA_DRIVER_CAPABILITIES=compute,utility; otherwise install \
-             the driver's libraries of the same version",
+            format!("kernel module {kernel} is loaded, but the driver libraries are missing"),
+            "in a container, start it with `--gpus all` and NVIDIA_DRIVER_CAPABILITIES=compute,utility; otherwise \
+             install the driver libraries of the same version",
         ),
         (Some(GpuProblem::DriverNotLoaded), _) => missing(
-            "the driver's libraries are here, the kernel module is not loaded".to_owned(),
-            "on the host: `sudo modprobe nvidia`, and if that fails `sudo dmesg | grep -i nvrm` says why",
+            "the driver libraries are installed, but the kernel module is not loaded".to_owned(),
+            "on the host, run `sudo modprobe nvidia`; if that fails, `sudo dmesg | grep -i nvrm` shows why",
         ),
         (Some(GpuProblem::VersionMismatch), kernel) => CheckOutcome::bad(
             Verdict::TooOld,
             format!(
-                "the libraries and the kernel module have different versions: module {}",
+                "the driver libraries and the kernel module have different versions (module {})",
                 kernel.as_deref().unwrap_or("(unknown)")
             ),
-            "restart the machine, which loads the module that fits the libraries",
+            "reboot to load the kernel module that matches the libraries",
         ),
         (Some(GpuProblem::NoPermission), _) => CheckOutcome::bad(
             Verdict::NotPermitted,
-            "this user may not use the driver",
-            "give this user access to the device files: `ls -l /dev/nvidia*`",
+            "this user has no access to the driver",
+            "give this user access to the device files; `ls -l /dev/nvidia*` shows their permissions",
         ),
-        (Some(problem @ GpuProblem::Silent(_)), _) => missing(
-            problem.to_string(),
-            "`sudo dmesg | grep -i xid` shows whether a GPU failed; a restart of the machine brings it back",
-        ),
-        (Some(problem @ GpuProblem::Other(_)), _) => {
-            missing(problem.to_string(), "see whether `nvidia-smi` works, and what it says")
+        (Some(problem @ GpuProblem::Silent(_)), _) => {
+            missing(problem.to_string(), "check `sudo dmesg | grep -i xid` for GPU errors, and reboot")
         }
+        (Some(problem @ GpuProblem::Other(_)), _) => missing(problem.to_string(), "check whether `nvidia-smi` works"),
     }
 }
 

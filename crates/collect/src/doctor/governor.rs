@@ -9,10 +9,10 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
         Some("performance") => CheckOutcome::ok("performance"),
         Some(governor) => CheckOutcome::bad(
             Verdict::Warning,
-            format!("{governor}: the clock follows the load, so short measurements vary"),
-            "`sudo cpupower frequency-set --governor performance`",
+            format!("{governor}: the CPU clock varies with load, so short timings are noisy"),
+            "run `sudo cpupower frequency-set --governor performance`",
         ),
-        None => CheckOutcome::skipped("the system shows none, as is usual in a virtual machine"),
+        None => CheckOutcome::skipped("not reported, as is usual in a VM"),
     }
 }
 

@@ -18,10 +18,10 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
         return match probe.capture.gpu_problem {
             Some(GpuProblem::NoDevice) | None => CheckOutcome::bad(
                 Verdict::Missing,
-                "the driver works but reports no GPU",
-                "in a container: start it with `--gpus all`; in a virtual machine: pass the GPU through",
+                "the driver reports no GPU",
+                "in a container, start it with `--gpus all`; in a VM, pass the GPU through",
             ),
-            Some(_) => CheckOutcome::skipped("there is no NVIDIA driver"),
+            Some(_) => CheckOutcome::skipped("no NVIDIA driver"),
         };
     }
     let found = listed(&gpus.iter().map(description).collect::<Vec<_>>());
@@ -31,8 +31,8 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
         (!indices.is_empty()).then(|| listed(&indices))
     };
     if let Some(closed) = those(&|gpu| gpu.compute_mode.as_deref() == Some("prohibited")) {
-        let found = format!("{found}; {closed} may not be used (compute mode `prohibited`)");
-        return CheckOutcome::bad(Verdict::NotPermitted, found, "`sudo nvidia-smi --compute-mode=DEFAULT`");
+        let found = format!("{found}; {closed} unavailable (compute mode `prohibited`)");
+        return CheckOutcome::bad(Verdict::NotPermitted, found, "run `sudo nvidia-smi --compute-mode=DEFAULT`");
     }
     if let Some(slow) = those(&|gpu| slowed(gpu).next().is_some()) {
         let reasons: Vec<String> = gpus.iter().flat_map(slowed).map(str::to_owned).collect();
@@ -45,7 +45,11 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     }
     if let Some(busy) = those(&|gpu| used_share(gpu).is_some_and(|share| share > BUSY_SHARE)) {
         let found = format!("{found}; {busy} in use by another program");
-        return CheckOutcome::bad(Verdict::Warning, found, "times will suffer: `nvidia-smi` shows what runs there");
+        return CheckOutcome::bad(
+            Verdict::Warning,
+            found,
+            "timings will be noisy; stop other GPU jobs (`nvidia-smi` lists them)",
+        );
     }
     CheckOutcome::ok(found)
 }
@@ -53,7 +57,7 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 fn description(gpu: &GpuInfo) -> String {
     let name = gpu.name.as_deref().unwrap_or("unnamed GPU");
     let memory = gpu.memory_bytes.map(|memory| format!(", {memory}")).unwrap_or_default();
-    let split = if gpu.mig_enabled == Some(true) { ", split into instances" } else { "" };
+    let split = if gpu.mig_enabled == Some(true) { ", MIG enabled" } else { "" };
     format!("cuda:{} {name}{memory}{split}", gpu.index)
 }
 

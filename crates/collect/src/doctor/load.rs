@@ -10,15 +10,11 @@ const BUSY_SHARE: f64 = 0.5;
 pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let threads = probe.capture.environment.cpu.threads_available;
     let Some((load, threads)) = probe.load_average.zip(threads) else {
-        return CheckOutcome::skipped("the system does not report it");
+        return CheckOutcome::skipped("not reported");
     };
-    let found = format!("load {load:.1} on {threads} threads over the last minute");
+    let found = format!("load average {load:.1} on {threads} threads (1 min)");
     if load > BUSY_SHARE * f64::from(threads) {
-        return CheckOutcome::bad(
-            Verdict::Warning,
-            found,
-            "times will suffer: wait, or end what else runs (`top` shows it)",
-        );
+        return CheckOutcome::bad(Verdict::Warning, found, "timings will be noisy; stop other jobs (`top` lists them)");
     }
     CheckOutcome::ok(found)
 }

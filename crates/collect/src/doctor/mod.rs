@@ -61,7 +61,7 @@ struct Entry {
 const CHECKS: [Entry; 15] = [
     Entry { id: "output", title: "output folder", required: true, examine: output::examine },
     Entry { id: "driver", title: "NVIDIA driver", required: false, examine: driver::examine },
-    Entry { id: "gpu", title: "GPU visible", required: false, examine: gpu::examine },
+    Entry { id: "gpu", title: "GPU", required: false, examine: gpu::examine },
     Entry { id: "catalogue", title: "GPU in the catalogue", required: false, examine: catalogue::examine },
     Entry { id: "cupti", title: "CUPTI", required: false, examine: cupti::examine },
     Entry { id: "collector", title: "CUDA collector", required: false, examine: collector::examine },
@@ -70,7 +70,7 @@ const CHECKS: [Entry; 15] = [
     Entry { id: "counters", title: "GPU counters", required: false, examine: counters::examine },
     Entry { id: "python", title: "Python with torch", required: false, examine: python::examine },
     Entry { id: "query", title: "SQL engine", required: false, examine: query::examine },
-    Entry { id: "calibration", title: "CPU rates", required: false, examine: calibration::examine },
+    Entry { id: "calibration", title: "CPU calibration", required: false, examine: calibration::examine },
     Entry { id: "governor", title: "CPU governor", required: false, examine: governor::examine },
     Entry { id: "load", title: "CPU load", required: false, examine: load::examine },
     Entry { id: "clock", title: "clock", required: false, examine: clock::examine },

@@ -10,7 +10,10 @@ pub(super) fn examine_nsys(probe: &Probe) -> CheckOutcome {
     if outcome.verdict == Verdict::Ok && probe.capture.nsys_lacks_importer {
         return CheckOutcome::bad(
             Verdict::Warning,
-            format!("{}; it is the copy inside Nsight Compute and lacks libdw.so.1 to make reports", outcome.found),
+            format!(
+                "{}; this copy ships with Nsight Compute and cannot write reports without libdw.so.1",
+                outcome.found
+            ),
             "install libdw: `sudo apt-get install libdw1`, or `sudo dnf install elfutils-libs`",
         );
     }
@@ -22,7 +25,7 @@ pub(super) fn examine_ncu(probe: &Probe) -> CheckOutcome {
 }
 
 fn examine(probe: &Probe, needs: &Requirements, tool: Option<&ToolVersion>) -> CheckOutcome {
-    let tool = tool.map(|tool| (tool.path.as_deref().unwrap_or("an unknown place"), tool.version.as_deref()));
+    let tool = tool.map(|tool| (tool.path.as_deref().unwrap_or("an unknown path"), tool.version.as_deref()));
     match needs.examine(tool, probe.capture.environment.tools.cuda_driver.as_deref()) {
         Ok(found) => CheckOutcome::ok(found),
         Err(short) => CheckOutcome::bad(short.verdict, short.found, short.next_step),
@@ -58,7 +61,7 @@ mod tests {
         let outcome = with_nsys(Some("2023.4.4.54-234433681190v0"), Some("13.0"));
         assert_eq!(
             outcome.found,
-            "nsys 2023.4.4.54 in /usr/bin/nsys; it is older than the driver's CUDA 13.0 and loses kernels silently"
+            "nsys 2023.4.4.54 at /usr/bin/nsys; it is too old for the driver's CUDA 13.0 and loses kernels silently"
         );
         let step = outcome.next_step.unwrap();
         assert_eq!(step, "install Nsight Systems 2025.3 or newer and put `nsys` on PATH");
@@ -81,7 +84,7 @@ mod tests {
     #[test]
     fn nsight_compute_is_held_to_its_own_releases() {
         let mut probe = sample::h200();
-        assert_eq!(examine_ncu(&probe), CheckOutcome::ok("ncu 2025.3.1.0 in /opt/nvidia/nsight-compute/2025.3.1/ncu"));
+        assert_eq!(examine_ncu(&probe), CheckOutcome::ok("ncu 2025.3.1.0 at /opt/nvidia/nsight-compute/2025.3.1/ncu"));
         probe.capture.environment.tools.ncu = Some(tool("2024.1.1.0", "/usr/bin/ncu"));
         assert_eq!(examine_ncu(&probe).verdict, Verdict::TooOld);
         probe.capture.environment.tools.ncu = None;

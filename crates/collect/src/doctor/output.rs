@@ -19,27 +19,23 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     }
     if !output.writable {
         let found = format!("{root} is not writable: no permission in {existing}");
-        return CheckOutcome::bad(
-            Verdict::NotPermitted,
-            found,
-            "choose a folder you may write to with `--out-root DIR`",
-        );
+        return CheckOutcome::bad(Verdict::NotPermitted, found, "choose a writable folder with `--out-root DIR`");
     }
     match output.free {
         None => CheckOutcome::bad(
             Verdict::Warning,
-            format!("{root} is writable; the free space is unknown"),
-            format!("make sure that there are {COMFORTABLE} for traces"),
+            format!("{root} is writable; free space unknown"),
+            format!("make sure {COMFORTABLE} is free for traces"),
         ),
         Some(free) if free < NEEDED => CheckOutcome::bad(
             Verdict::Missing,
-            format!("{root} has {free} free, a run needs {NEEDED}"),
+            format!("{root} has {free} free; a run needs {NEEDED}"),
             "free some space, or choose a folder on another disk with `--out-root DIR`",
         ),
         Some(free) if free < COMFORTABLE => CheckOutcome::bad(
             Verdict::Warning,
             format!("{root} is writable, {free} free"),
-            format!("deep runs leave traces of gigabytes: free some space, up to {COMFORTABLE}"),
+            format!("`deep` traces take gigabytes; have {COMFORTABLE} free"),
         ),
         Some(free) => CheckOutcome::ok(format!("{root} is writable, {free} free")),
     }

@@ -5,12 +5,12 @@ use types::Verdict;
 use super::{CheckOutcome, Probe};
 
 pub(super) fn examine(probe: &Probe) -> CheckOutcome {
-    const PURPOSE: &str = "only `llm-perf query` needs it";
+    const PURPOSE: &str = "needed only for `llm-perf query`";
     let Some(python) = &probe.capture.environment.frameworks.python else {
         return CheckOutcome::bad(
             Verdict::Missing,
-            "no python3 on PATH answered",
-            format!("put a python3 with duckdb on PATH or name it in LLM_PERF_PYTHON; {PURPOSE}"),
+            "no working python3 on PATH",
+            format!("put a python3 with duckdb on PATH, or set LLM_PERF_PYTHON to one; {PURPOSE}"),
         );
     };
     let path = python.path.as_deref().unwrap_or("python3");
@@ -19,10 +19,10 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
         return CheckOutcome::bad(
             Verdict::Missing,
             format!("{path} has neither duckdb nor datafusion"),
-            format!("`{path} -m pip install duckdb`, or name another Python in LLM_PERF_PYTHON; {PURPOSE}"),
+            format!("run `{path} -m pip install duckdb`, or set LLM_PERF_PYTHON to another Python; {PURPOSE}"),
         );
     }
-    CheckOutcome::ok(format!("{} in {path}", engines.join(", ")))
+    CheckOutcome::ok(format!("{} at {path}", engines.join(", ")))
 }
 
 #[cfg(test)]
@@ -33,11 +33,11 @@ mod tests {
     #[test]
     fn each_kind_of_python_has_its_verdict() {
         let mut probe = sample::h200();
-        assert_eq!(examine(&probe), CheckOutcome::ok("duckdb 1.4.1 in /opt/torch/bin/python3"));
+        assert_eq!(examine(&probe), CheckOutcome::ok("duckdb 1.4.1 at /opt/torch/bin/python3"));
         probe.capture.query_engines = vec!["ballista 54.1.0".to_owned()];
         let outcome = examine(&probe);
         assert_eq!(outcome.found, "/opt/torch/bin/python3 has neither duckdb nor datafusion");
-        assert!(outcome.next_step.unwrap().starts_with("`/opt/torch/bin/python3 -m pip install duckdb`"));
+        assert!(outcome.next_step.unwrap().starts_with("run `/opt/torch/bin/python3 -m pip install duckdb`"));
         probe.capture.environment.frameworks.python = None;
         assert_eq!(examine(&probe).verdict, Verdict::Missing);
     }

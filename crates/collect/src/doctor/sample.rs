@@ -139,7 +139,7 @@ pub(super) fn neglected() -> Probe {
     probe.clock = ClockFacts { source: Some("hpet".into()), cost: Nanos::new(1400) };
     probe.calibration = Err(CalibrationProblem {
         reason: "cannot read x.json as a calibration: expected value at line 1 column 1".into(),
-        hint: Some("`llm-perf doctor --calibrate` measures again and replaces it".into()),
+        hint: Some("measure again with `llm-perf doctor --calibrate`, which replaces it".into()),
     });
     probe
 }

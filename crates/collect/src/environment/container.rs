@@ -54,8 +54,9 @@ impl Signs {
             // The file is part of the image, so a virtual machine made from one has it too. There the root is a disk;
             // in a container it is a layered file system.
             if let Some(disk) = self.root_disk().filter(|_| !gvisor) {
-                let note =
-                    format!("/.dockerenv is there, but the root file system is the disk {disk}: taken as no container");
+                let note = format!(
+                    "/.dockerenv exists, but the root file system is the disk {disk}: assumed not to be a container"
+                );
                 return (None, Some(note));
             }
             Some("docker")

@@ -50,11 +50,13 @@ pub enum GpuProblem {
 impl fmt::Display for GpuProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoLibrary => write!(f, "no GPU could be asked about: NVML ({LIBRARY}) is not on this machine"),
-            Self::DriverNotLoaded => write!(f, "NVML is here, but the NVIDIA kernel module is not loaded"),
-            Self::VersionMismatch => write!(f, "NVML and the NVIDIA kernel module are of different versions"),
-            Self::NoPermission => write!(f, "NVML may not be used by this user"),
-            Self::NoDevice => write!(f, "the NVIDIA driver works and shows no GPU"),
+            Self::NoLibrary => write!(f, "could not query GPUs: NVML ({LIBRARY}) not found"),
+            Self::DriverNotLoaded => write!(f, "could not query GPUs: the NVIDIA kernel module is not loaded"),
+            Self::VersionMismatch => {
+                write!(f, "could not query GPUs: NVML and the NVIDIA kernel module have different versions")
+            }
+            Self::NoPermission => write!(f, "could not query GPUs: this user has no access to the NVIDIA driver"),
+            Self::NoDevice => write!(f, "the NVIDIA driver reports no GPU"),
             Self::Silent(limit) => write!(f, "the NVIDIA driver did not answer within {} s", limit.as_secs()),
             Self::Other(reason) => write!(f, "NVML failed: {reason}"),
         }
@@ -108,7 +110,7 @@ pub(super) fn capture(folders: &[PathBuf]) -> GpuCapture {
                         capture.gpus.push(gpu);
                         capture.notes.extend(note);
                     }
-                    Err(error) => capture.notes.push(format!("GPU {index} cannot be asked about: {error}")),
+                    Err(error) => capture.notes.push(format!("could not query GPU {index}: {error}")),
                 }
             }
         }

@@ -138,7 +138,7 @@ fn capture_in(
     notes.extend(gpu.notes);
     notes.extend(gpu.problem.as_ref().map(ToString::to_string));
     if let Some(Cupti { interface: Err(reason), .. }) = &cupti {
-        notes.push(format!("CUPTI was found but does not load: {reason}"));
+        notes.push(format!("CUPTI was found but cannot be loaded: {reason}"));
     }
 
     let query_engines = python.as_ref().map(query_engines).unwrap_or_default();

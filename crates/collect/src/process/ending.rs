@@ -30,7 +30,7 @@ impl std::fmt::Display for Ending {
             Self::Code(code) => write!(f, "exited with code {code}"),
             Self::Signal(signal) => write!(f, "was killed by signal {signal}{}", named(*signal)),
             Self::OutOfTime => f.write_str("reached its time limit and was stopped"),
-            Self::TooLarge(size) => write!(f, "had written {size} and was stopped"),
+            Self::TooLarge(size) => write!(f, "was stopped after writing {size}"),
             Self::Interrupted => f.write_str("was interrupted"),
         }
     }
@@ -38,7 +38,7 @@ impl std::fmt::Display for Ending {
 
 fn named(signal: i32) -> &'static str {
     match signal {
-        libc::SIGKILL => " (SIGKILL; the system sends it when memory runs out)",
+        libc::SIGKILL => " (SIGKILL; possibly out of memory)",
         libc::SIGSEGV => " (SIGSEGV)",
         libc::SIGABRT => " (SIGABRT)",
         libc::SIGTERM => " (SIGTERM)",

@@ -100,7 +100,7 @@ fn cut(path: &Path, most: u64) -> io::Result<()> {
     Read::by_ref(&mut file).take(half).read_to_end(&mut end)?;
     file.set_len(half)?;
     file.seek(SeekFrom::Start(half))?;
-    write!(file, "\n[llm-perf left out {} bytes here]\n", length - 2 * half)?;
+    write!(file, "\n[llm-perf omitted {} bytes here]\n", length - 2 * half)?;
     file.write_all(&end)
 }
 
@@ -164,7 +164,7 @@ mod tests {
         let log = std::fs::read(folder.path().join(stdout_log("pass"))).unwrap();
         let text = String::from_utf8_lossy(&log);
         assert!(text.starts_with("begin") && text.ends_with("end") && log.len() < 1100, "{}", log.len());
-        assert!(text.contains("\n[llm-perf left out 99008 bytes here]\n"), "{text:?}");
+        assert!(text.contains("\n[llm-perf omitted 99008 bytes here]\n"), "{text:?}");
         assert_eq!(std::fs::read(folder.path().join(stderr_log("pass"))).unwrap(), b"short");
         let (_, folder, _root) = shell(script, |_| Limits { log: None, ..Limits::default() });
         assert_eq!(folder.path().join(stdout_log("pass")).metadata().unwrap().len(), 100_008);

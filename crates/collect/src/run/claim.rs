@@ -130,7 +130,7 @@ fn make_or_reuse(out: &Path) -> Result<ClaimedFolder, CollectError> {
             Ok(found) if !found.is_dir() => taken("is a file"),
             Ok(_) if entries(out)?.is_empty() => claimed(false),
             Ok(_) => taken("is not empty"),
-            Err(error) if error.kind() == ErrorKind::NotFound => taken("is a link to nothing"),
+            Err(error) if error.kind() == ErrorKind::NotFound => taken("is a broken link"),
             Err(error) => Err(CollectError::io("read", out)(error)),
         },
         Err(error) => Err(CollectError::io("create folder", out)(error)),

@@ -27,7 +27,7 @@ enum Sighting {
     Nothing,
 }
 
-const GONE: &str = "its process ended without saying so";
+const GONE: &str = "its process ended without finishing the run";
 
 /// This process.
 pub(super) fn current() -> ProcessIdentity {
@@ -42,14 +42,14 @@ pub(super) fn liveness(process: &ProcessIdentity) -> Liveness {
 
 fn judge(process: &ProcessIdentity, boot_here: Option<&str>, namespace_here: Option<&str>, seen: Sighting) -> Liveness {
     let (Some(boot), Some(boot_here)) = (process.boot_id.as_deref(), boot_here) else {
-        return Liveness::Unknown("the system does not tell one boot from another");
+        return Liveness::Unknown("the system does not report a boot id");
     };
     if boot != boot_here {
-        return Liveness::Gone("its process belongs to an earlier boot, or to another machine");
+        return Liveness::Gone("its process is from an earlier boot or another machine");
     }
     match (process.pid_namespace.as_deref(), namespace_here) {
         (Some(namespace), Some(here)) if namespace != here => {
-            return Liveness::Unknown("its process runs in another container, where it cannot be seen from here");
+            return Liveness::Unknown("its process runs in another container and is not visible from here");
         }
         _ => {}
     }
@@ -59,8 +59,8 @@ fn judge(process: &ProcessIdentity, boot_here: Option<&str>, namespace_here: Opt
         (Sighting::Process { state: 'Z' | 'X' | 'x', .. }, _) => Liveness::Gone(GONE),
         (Sighting::Process { start_ticks, .. }, Some(recorded)) if start_ticks != recorded => Liveness::Gone(GONE),
         (Sighting::Process { .. }, Some(_)) => Liveness::Alive,
-        (Sighting::Process { .. }, None) => Liveness::Unknown("when its process started was not recorded"),
-        (Sighting::Hidden, _) => Liveness::Unknown("its process id is in use by another user and hidden"),
+        (Sighting::Process { .. }, None) => Liveness::Unknown("the start time of its process was not recorded"),
+        (Sighting::Hidden, _) => Liveness::Unknown("its process id belongs to another user and is hidden"),
     }
 }
 

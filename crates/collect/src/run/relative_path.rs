@@ -46,15 +46,15 @@ fn broken_rule(path: &str) -> Option<&'static str> {
     }
     // A backslash separates folders on other systems, where the same manifest must name the same file.
     if path.contains(|c: char| c == '\\' || c.is_control()) {
-        return Some("it has a backslash or a control character in it");
+        return Some("it contains a backslash or a control character");
     }
     if path.eq_ignore_ascii_case(MANIFEST) {
-        return Some("the manifest is written by the run folder itself");
+        return Some("that name is reserved for the manifest");
     }
     path.split('/').find_map(|part| match part {
-        "" => Some("it has an empty part"),
-        "." | ".." => Some("it has a `.` or `..` in it"),
-        _ if part.ends_with(TEMPORARY_SUFFIX) => Some("that ending is for files that are not whole yet"),
+        "" => Some("it has an empty component"),
+        "." | ".." => Some("it contains `.` or `..`"),
+        _ if part.ends_with(TEMPORARY_SUFFIX) => Some("that suffix is reserved for incomplete files"),
         _ => None,
     })
 }
@@ -95,17 +95,17 @@ mod tests {
         .map(|path| RelativePath::new(path).unwrap_err().to_string())
         .collect();
         insta::assert_snapshot!(rules.join("\n"), @r#"
-        "" cannot name a file of a run: it is empty
-        "/etc/passwd" cannot name a file of a run: it is absolute
-        "a//b" cannot name a file of a run: it has an empty part
-        "a/" cannot name a file of a run: it has an empty part
-        "./a" cannot name a file of a run: it has a `.` or `..` in it
-        "a/../../b" cannot name a file of a run: it has a `.` or `..` in it
-        ".." cannot name a file of a run: it has a `.` or `..` in it
-        "a\\b" cannot name a file of a run: it has a backslash or a control character in it
-        "a\0b" cannot name a file of a run: it has a backslash or a control character in it
-        "manifest.json" cannot name a file of a run: the manifest is written by the run folder itself
-        "x.llm-perf-part" cannot name a file of a run: that ending is for files that are not whole yet
+        "" is not a valid path for a file of a run: it is empty
+        "/etc/passwd" is not a valid path for a file of a run: it is absolute
+        "a//b" is not a valid path for a file of a run: it has an empty component
+        "a/" is not a valid path for a file of a run: it has an empty component
+        "./a" is not a valid path for a file of a run: it contains `.` or `..`
+        "a/../../b" is not a valid path for a file of a run: it contains `.` or `..`
+        ".." is not a valid path for a file of a run: it contains `.` or `..`
+        "a\\b" is not a valid path for a file of a run: it contains a backslash or a control character
+        "a\0b" is not a valid path for a file of a run: it contains a backslash or a control character
+        "manifest.json" is not a valid path for a file of a run: that name is reserved for the manifest
+        "x.llm-perf-part" is not a valid path for a file of a run: that suffix is reserved for incomplete files
         "#);
     }
 

@@ -16,7 +16,7 @@ const LATEST: &str = "latest";
 /// Which runs `latest` may mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Fitness {
-    /// What such a run is, to go on with "there is no run that": `was made by deep`.
+    /// What such a run is, to follow "no run in DIR": `was made by deep`.
     pub wanted: &'static str,
     /// Whether a run is one.
     pub fits: fn(&StoredRun) -> bool,
@@ -31,7 +31,7 @@ struct Candidate {
 /// Opens the run that `selector` names: its folder, its name beneath `root`, the start of that name if no other run starts
 /// so, or `latest`. A name goes before the start of a name, and both before `latest` and a folder elsewhere.
 pub fn find_run(root: &Path, selector: impl AsRef<OsStr>) -> Result<StoredRun, CollectError> {
-    find_fitting_run(root, None, selector, &Fitness { wanted: "can be read", fits: |_| true })
+    find_fitting_run(root, None, selector, &Fitness { wanted: "is readable", fits: |_| true })
 }
 
 /// The same among the runs in `root` and those that the index knows beside them, which go by the name of their folder and by that of
@@ -159,7 +159,7 @@ mod tests {
         let newest = choose(folder.path(), "latest", &runs, &fitness(|_| true)).unwrap();
         assert_eq!(newest, folder.path().join("new"));
         let none = choose(folder.path(), "latest", &runs, &fitness(|_| false)).unwrap_err().to_string();
-        assert!(none.ends_with("that was made by `profile`"), "{none}");
+        assert!(none.ends_with(" was made by `profile`"), "{none}");
     }
 
     #[test]
@@ -172,10 +172,10 @@ mod tests {
         let messages: Vec<String> =
             ["20251115", "20251114-120001", "nothing", ""].iter().map(|name| chosen(name).unwrap_err()).collect();
         insta::assert_snapshot!(messages.join("\n"), @r"
-        `20251115` is the start of 2 runs in root: 20251115-034712-2, 20251115-034712; give more of the name, or `latest`
-        there is no run `20251114-120001` in root; did you mean `20251114-120000`?
-        there is no run `nothing` in root; `llm-perf runs --root root` lists the runs there are
-        there is no run `` in root; `llm-perf runs --root root` lists the runs there are
+        `20251115` matches 2 runs in root: 20251115-034712-2, 20251115-034712; give more of the name, or use `latest`
+        run `20251114-120001` not found in root; did you mean `20251114-120000`?
+        run `nothing` not found in root; list the runs with `llm-perf runs --root root`
+        run `` not found in root; list the runs with `llm-perf runs --root root`
         ");
     }
 }

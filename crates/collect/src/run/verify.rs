@@ -48,7 +48,7 @@ fn difference(folder: &Path, artifact: &Artifact) -> Option<(FileProblemKind, St
             }
             Ok(found) if (is_last && found.is_file()) || (!is_last && found.is_dir()) => {}
             Ok(found) => return Some((Refused, format!("{place} is {}", kind_of(&found)))),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Some((Missing, "it is not there".to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Some((Missing, "not found".to_owned())),
             Err(error) => return Some((Unreadable, error.to_string())),
         }
     }

@@ -101,22 +101,22 @@ impl Complaint {
     /// In a few words.
     pub fn message(self) -> &'static str {
         match self {
-            Self::CountersForbidden => "the user may not read hardware counters (ERR_NVGPUCTRPERM)",
-            Self::CountersBusy => "another program holds the hardware counters",
-            Self::ImporterLibrary => "nsys cannot make its report, because libdw.so.1 is missing",
-            Self::ImporterFailed => "nsys recorded, but could not make its report",
+            Self::CountersForbidden => "no permission to read hardware counters (ERR_NVGPUCTRPERM)",
+            Self::CountersBusy => "another program is using the hardware counters",
+            Self::ImporterLibrary => "nsys cannot write its report: libdw.so.1 is missing",
+            Self::ImporterFailed => "nsys finished recording but could not write its report",
             Self::NoRange => "no range matched, or none could be replayed",
             Self::NoKernel => "no kernel ran, or none matched the filter",
             Self::NoCapture => "nothing was recorded: the capture range never started",
-            Self::UnknownMetric => "this chip does not have one of the metrics",
-            Self::UnknownSection => "this release does not have one of the sections",
-            Self::UnknownOption => "this release does not know one of the options",
+            Self::UnknownMetric => "a metric is not available on this GPU",
+            Self::UnknownSection => "a section is not available in this release",
+            Self::UnknownOption => "an option is not supported by this release",
             Self::DriverMismatch => "this release does not support the driver",
-            Self::NoDevice => "there is no device this release can profile",
-            Self::CannotReplay => "something in the range cannot be replayed",
+            Self::NoDevice => "no GPU that this release can profile",
+            Self::CannotReplay => "the range contains work that cannot be replayed",
             Self::DiskFull => "the disk is full",
             Self::NoProgram => "the program to profile could not be started",
-            Self::ProgramFailed => "the profiled program ended with an error",
+            Self::ProgramFailed => "the profiled program exited with an error",
         }
     }
 
@@ -124,9 +124,9 @@ impl Complaint {
     pub fn hint(self) -> &'static str {
         match self {
             Self::CountersForbidden => {
-                "on the host put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into \
-                 /etc/modprobe.d/nvidia-profiling.conf and load the module again; a container needs `--cap-add=SYS_ADMIN`; \
-                 `llm-perf doctor` says which"
+                "on the host, add `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to \
+                 /etc/modprobe.d/nvidia-profiling.conf and reload the module; in a container, add \
+                 `--cap-add=SYS_ADMIN`; `llm-perf doctor` shows which applies"
             }
             Self::CountersBusy => {
                 "stop other profilers and monitoring (such as DCGM) on this GPU (`dcgmi profile --pause`)"
@@ -134,24 +134,22 @@ impl Complaint {
             Self::ImporterLibrary => {
                 "install libdw: `sudo apt-get install libdw1`, or `sudo dnf install elfutils-libs`"
             }
-            Self::ImporterFailed => "see the log; a complete Nsight Systems installation has its own importer",
+            Self::ImporterFailed => "see the log; a full Nsight Systems installation includes its own importer",
             Self::NoRange => {
-                "a push/pop range is written with a trailing slash (`A/`, `domain@A/`); its work must start and end inside, \
-                 so synchronise before it closes"
+                "write a push/pop range with a trailing slash (`A/`, `domain@A/`); its work must start and end inside \
+                 it, so synchronise before it closes"
             }
             Self::NoKernel => {
                 "check the kernel filter and the ranges, and profile child processes too (target_processes=all)"
             }
             Self::NoCapture => "check capture_range and nvtx_capture, or record the whole run (capture_range=none)",
-            Self::UnknownMetric => {
-                "`ncu --query-metrics` lists what the chip has; take the others out of ncu_cli.metrics"
-            }
-            Self::UnknownSection => "`ncu --list-sections` and `ncu --list-sets` list what there is",
-            Self::UnknownOption => "install a newer release, or take the option out; the command is in logs/",
-            Self::DriverMismatch => "install the release that came with the driver's CUDA, or a newer driver",
-            Self::NoDevice => "`llm-perf doctor` says what is there",
+            Self::UnknownMetric => "remove it from ncu_cli.metrics; `ncu --query-metrics` lists the available metrics",
+            Self::UnknownSection => "list the available ones with `ncu --list-sections` and `ncu --list-sets`",
+            Self::UnknownOption => "install a newer release, or remove the option; the command is in logs/",
+            Self::DriverMismatch => "install the release that ships with the driver's CUDA version, or a newer driver",
+            Self::NoDevice => "list the GPUs with `llm-perf doctor`",
             Self::CannotReplay => "use replay_mode=app-range, or replay_mode=kernel",
-            Self::DiskFull => "free some space, or put the run elsewhere with `--out DIR`",
+            Self::DiskFull => "free some space, or write the run to another disk with `--out DIR`",
             Self::NoProgram => "check the command after `--`",
             Self::ProgramFailed => "run the program without the profiler first; its output is in logs/",
         }

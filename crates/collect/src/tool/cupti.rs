@@ -78,7 +78,7 @@ fn stated_version(path: &Path, places: &Places, python: Option<&Python>) -> Opti
 
 /// Loads the library and asks `cuptiGetVersion`.
 fn interface_version(path: &Path) -> Result<u32, String> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path contains a zero byte".to_owned())?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path contains a NUL byte".to_owned())?;
     // SAFETY: `name` is a C string that outlives the call. Loading runs the library's initialisers; this is NVIDIA's own
     // library, which is made to be loaded into any process and starts nothing before it is asked to.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
@@ -97,7 +97,7 @@ fn interface_version(path: &Path) -> Result<u32, String> {
     // is full.
     // SAFETY: the name is a C string; the driver's library is made to be loaded into any process.
     if unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }.is_null() {
-        return Err(format!("it is of no use without the driver: {}", loader_message()));
+        return Err(format!("it needs the driver: {}", loader_message()));
     }
     let mut version = 0;
     // The library stays loaded: it may have registered things that point into it.

@@ -30,7 +30,7 @@ pub(super) fn ask_version(
         Ok(version) => InstalledTool { path, version: Some(version), note: None },
         Err(reason) => {
             let version = release_in_path(&path);
-            let instead = if version.is_some() { "; the version is the one in its path" } else { "" };
+            let instead = if version.is_some() { "; using the version in its path" } else { "" };
             let note = Some(format!("{} did not report its version: {reason}{instead}", path.display()));
             InstalledTool { path, version, note }
         }
@@ -82,6 +82,6 @@ mod tests {
         let path = fake_program(&folder.path().join("nsight-compute/2025.3.1"), "ncu", "echo hello");
         let found = ask_version(&patient(), path, &["--version"], ncu::read_version);
         assert_eq!(found.version.as_deref(), Some("2025.3.1"));
-        assert!(found.note.unwrap().ends_with("its output could not be parsed; the version is the one in its path"));
+        assert!(found.note.unwrap().ends_with("its output could not be parsed; using the version in its path"));
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn ask(command: Command, limit: Duration) -> Result<String, String> {
     let line = finished.stderr.lines().map(str::trim).find(|line| !line.is_empty());
     match finished.ending {
         Ending::Code(0) => Ok(finished.stdout),
-        Ending::OutOfTime => Err("it did not answer in time".to_owned()),
+        Ending::OutOfTime => Err("it timed out".to_owned()),
         ending => Err(format!("it {ending}{}", line.map(|line| format!(": {line}")).unwrap_or_default())),
     }
 }

@@ -80,7 +80,7 @@ print(json.dumps({
 pub(crate) fn find(places: &Places) -> Option<Result<Python, String>> {
     let program = places.python.clone().or_else(|| places.on_path("python3"))?;
     let read = ask(Command::new(&program, ["-c", SCRIPT]), places.limit).and_then(|text| read(&text));
-    Some(read.map_err(|reason| format!("{} did not report what it can import: {reason}", program.display())))
+    Some(read.map_err(|reason| format!("cannot list the packages of {}: {reason}", program.display())))
 }
 
 /// The interpreter that has what is needed: the one that is named, else `LLM_PERF_PYTHON`, else the first on `PATH`.

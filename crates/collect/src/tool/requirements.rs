@@ -23,7 +23,7 @@ pub(crate) const NSYS: Requirements = Requirements {
     name: "nsys",
     package: "Nsight Systems",
     oldest: [2023, 1],
-    because: "older ones have other names for their reports",
+    because: "older releases name their reports differently",
     before: "loses kernels silently",
     shipped: [(12, [2022, 4]), (13, [2025, 3])],
 };
@@ -33,7 +33,7 @@ pub(crate) const NCU: Requirements = Requirements {
     name: "ncu",
     package: "Nsight Compute",
     oldest: [2022, 4],
-    because: "older ones do not replay ranges of an application",
+    because: "older releases do not support application range replay",
     before: "may refuse to profile",
     shipped: [(12, [2022, 4]), (13, [2025, 3])],
 };
@@ -68,22 +68,22 @@ impl Requirements {
         let install = format!("install {package} {required} or newer and put `{name}` on PATH");
         let short = |verdict, found, next_step| Err(Shortfall { verdict, found, next_step });
         let Some((path, version)) = tool else {
-            let purpose = if driver.is_some() { "" } else { "; not needed for runs on the CPU" };
-            let found = format!("no {name} on PATH, in a toolkit or in /opt/nvidia");
+            let purpose = if driver.is_some() { "" } else { "; not needed for CPU runs" };
+            let found = format!("{name} not found on PATH, in a CUDA toolkit or in /opt/nvidia");
             return short(Verdict::Missing, found, format!("{install}{purpose}"));
         };
         let Some(version) = version.and_then(Version::read) else {
             let found = format!("{path} did not report its version");
-            let next = format!("see what `{path} --version` says; otherwise {install}");
+            let next = format!("check `{path} --version`, or {install}");
             return short(Verdict::Warning, found, next);
         };
-        let found = format!("{name} {version} in {path}");
+        let found = format!("{name} {version} at {path}");
         if version >= required {
             return Ok(found);
         }
         let reason = match driver {
             Some(cuda) if version >= Version::of(&self.oldest) => {
-                format!("it is older than the driver's CUDA {cuda} and {}", self.before)
+                format!("it is too old for the driver's CUDA {cuda} and {}", self.before)
             }
             _ => self.because.to_owned(),
         };

@@ -36,7 +36,7 @@ impl<'a> TensorData<'a> {
                 let count = last(self.layout).map_or(0, |last| last + 1);
                 Ok(Floats { data: Cow::Owned(widen(&data[start..start + count])), dims, strides })
             }
-            other => candle_core::bail!("{:?} values where fp32 is expected", other_type(other)),
+            other => candle_core::bail!("expected fp32 values, got {:?}", other_type(other)),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> TensorData<'a> {
     fn cpu(&self) -> Result<&CpuStorage> {
         match &*self.storage {
             Storage::Cpu(storage) => Ok(storage),
-            _ => candle_core::bail!("a tensor of another device where a CPU tensor is expected"),
+            _ => candle_core::bail!("expected a CPU tensor, got one on another device"),
         }
     }
 }

@@ -46,9 +46,9 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
             (RotaryLayout::Halves | RotaryLayout::Interleaved, _) => return None,
         },
         Op::LatentAttention { .. } => "attention with latent vectors",
-        Op::SelectiveScan => "state-space layers of the first generation",
+        Op::SelectiveScan => "first-generation state-space layers",
         Op::Attention { detail, .. } if detail.chosen == Chosen::Elsewhere => {
-            "sparse attention to positions that another layer has chosen"
+            "sparse attention over positions chosen by another layer"
         }
         Op::CompressPositions { .. } | Op::AttendEntries { .. } | Op::IndexEntries { .. } => "compressed attention",
         Op::CollapseStreams | Op::MixStreams { .. } => "hyper-connections",
@@ -129,10 +129,10 @@ fn rare(op: Op, inputs: &[&Tensor]) -> Result<Tensor> {
         Op::GlobalAveragePool => inputs[0].mean((2, 3)),
         Op::Cast(dtype) => match candle_type(dtype) {
             Some(dtype) => inputs[0].to_dtype(dtype),
-            None => candle_core::bail!("{dtype} cannot be computed in"),
+            None => candle_core::bail!("computing in {dtype} is not supported"),
         },
         Op::ReplaceRows => layout::replace_rows(inputs),
-        _ => candle_core::bail!("{} is done by the backend, not by an operation", op.name()),
+        _ => candle_core::bail!("{} is handled by the backend, not by an operation", op.name()),
     }
 }
 

@@ -108,7 +108,7 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let folder = index.parent().unwrap_or(Path::new(""));
     let plain = |name: &str| Path::new(name).components().count() == 1 && !name.starts_with('.');
     if let Some(name) = names.iter().find(|name| !plain(name)) {
-        return Err(wrong(format!("`{name}` is not a file beside the index")));
+        return Err(wrong(format!("`{name}` is not a file next to the index")));
     }
     let files: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     let absent: Vec<&PathBuf> = files.iter().filter(|file| !file.exists()).collect();

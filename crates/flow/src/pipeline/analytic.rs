@@ -70,7 +70,7 @@ pub enum AnalyzeError {
         reason: std::io::Error,
     },
     /// A run that is not of what is predicted.
-    #[error("{} cannot stand beside the prediction: {reason}", path.display())]
+    #[error("cannot compare the prediction with {}: {reason}", path.display())]
     OtherRun {
         /// Its metrics.
         path: PathBuf,
@@ -111,7 +111,7 @@ impl Failure for AnalyzeError {
             Self::TorchInfo(error) => error.hint(),
             Self::Rate(error) => error.hint(),
             Self::OtherRun { .. } => Some(
-                "--model and workload.seq_len, workload.decode_steps and workload.batch make the prediction one of that run"
+                "set --model, workload.seq_len, workload.decode_steps and workload.batch to those of the run"
                     .to_owned(),
             ),
             _ => None,

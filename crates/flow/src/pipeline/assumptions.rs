@@ -50,9 +50,8 @@ pub(crate) fn imported_environment(metrics: &Metrics, imported_at: &str) -> Envi
         git: None,
         variables: Default::default(),
         notes: vec![
-            "imported: the devices are those the files describe, and nothing else of the machine they come from is known"
-                .to_owned(),
-            "captured_at is when the files were imported".to_owned(),
+            "imported: devices are as described in the files; nothing else is known about their machine".to_owned(),
+            "captured_at is the time of the import".to_owned(),
         ],
     }
     .with_names()
@@ -64,7 +63,7 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
     let facts = metrics.conditions.trace.as_ref();
     let mut device: Vec<_> =
         metrics.devices.iter().map(|device| Setting::new(device.id.to_string(), device.name.clone())).collect();
-    device.extend(hardware.map(|hardware| Setting::new("rates of", hardware.name.clone())));
+    device.extend(hardware.map(|hardware| Setting::new("peak rates of", hardware.name.clone())));
     if let Some(peak) = &metrics.utilisation.peak {
         device.push(Setting::new(format!("{} matrix rate", peak.dtype), format!("{} ({})", peak.flops, peak.source)));
         device.push(Setting::new("memory bandwidth", peak.bytes_per_second));
@@ -81,11 +80,11 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
         repeats: vec![Setting::new(
             "instances of stages",
             match facts.and_then(|facts| facts.set_aside.as_ref()) {
-                Some(aside) => format!("as ranges mark them; set aside: {}", report::pages::run::set_aside(aside)),
-                None => "as the trace has them; none is taken for warm-up".to_owned(),
+                Some(aside) => format!("as marked by ranges; excluded: {}", report::pages::run::set_aside(aside)),
+                None => "all in the trace; none is treated as warm-up".to_owned(),
             },
         )],
-        batch: batch.map(|batch| Setting::new("prompts at once", batch)).into_iter().collect(),
+        batch: batch.map(|batch| Setting::new("prompts per batch", batch)).into_iter().collect(),
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", metrics.run.weights.clone().unwrap_or_else(unknown)),
@@ -99,10 +98,10 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
             Setting::new("stages", basis),
             Setting::new(
                 "times",
-                "recorded by a profiler, which slows the host down: walls of stages are longer, and MFU and MBU lower, than \
-                 in a plain run",
+                "recorded with a profiler, which slows the host: stage times are longer, and MFU and MBU lower, than \
+                 without one",
             ),
-            Setting::new("device work", "belongs to the stage and the operator that launched it"),
+            Setting::new("device work", "attributed to the stage and the operator that launched it"),
             Setting::new("attention", "counted in full for MFU, whichever kernel ran"),
         ],
         data: sources

@@ -43,7 +43,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     let has_trace = metrics.conditions.trace.is_some();
     let lanes = timeline.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS));
     let lanes = lanes.as_deref().ok_or(match has_trace {
-        true => "`llm-perf report RUN` draws it where the run has a single recording",
+        true => "`llm-perf report RUN` draws it for a run with a single recording",
         false => "nothing was recorded",
     });
     write_page(folder, metrics, &pages, lanes)

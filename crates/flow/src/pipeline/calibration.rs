@@ -40,7 +40,7 @@ pub enum CalibrationError {
         device: String,
     },
     /// A calibration that does not apply here.
-    #[error("the calibration of {device} does not apply: {reason}")]
+    #[error("the calibration of {device} does not apply here: {reason}")]
     DoesNotApply {
         /// Its catalogue name.
         device: String,
@@ -48,7 +48,7 @@ pub enum CalibrationError {
         reason: String,
     },
     /// Measuring did not end well.
-    #[error("{device} could not be calibrated: {reason}")]
+    #[error("cannot calibrate {device}: {reason}")]
     Failed {
         /// As given.
         device: String,
@@ -58,7 +58,7 @@ pub enum CalibrationError {
         output: Vec<String>,
     },
     /// A run that points cannot be taken from.
-    #[error("run {run} cannot be calibrated from: {reason}")]
+    #[error("cannot calibrate from run {run}: {reason}")]
     UnfitRun {
         /// Its id.
         run: String,
@@ -68,7 +68,7 @@ pub enum CalibrationError {
         fix: String,
     },
     /// Too little was measured.
-    #[error("{points} points of {device} were measured, too few for a curve of its GEMMs; nothing was stored")]
+    #[error("only {points} points of {device} were measured, too few for a GEMM curve; nothing was stored")]
     NoGemm {
         /// Its catalogue name.
         device: String,
@@ -77,8 +77,7 @@ pub enum CalibrationError {
     },
     /// The device became faster or slower meanwhile.
     #[error(
-        "on {device}, the time of the same operations changed by {:+.1}% while the points were measured; \
-         nothing was stored",
+        "the times of reference operations on {device} changed by {:+.1}% during the measurement; nothing was stored",
         .drift * 100.0
     )]
     RatesMoved {
@@ -110,17 +109,16 @@ impl Failure for CalibrationError {
             Self::Points(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::NotCalibrated { device } => Some(format!(
-                "on a machine with it: `llm-perf doctor --calibrate --device cuda:0`; from measured points: `llm-perf doctor \
-                 --calibrate --device {device} --points FILE`"
+                "on a machine with this device, run `llm-perf doctor --calibrate --device cuda:0`; with measured \
+                 points, run `llm-perf doctor --calibrate --device {device} --points FILE`"
             )),
             Self::DoesNotApply { .. } => {
                 Some("calibrate again: `llm-perf doctor --calibrate --device cuda:0`".to_owned())
             }
             Self::UnfitRun { fix, .. } => Some(fix.clone()),
-            Self::NoGemm { .. } => Some("try again without `--quick`, when nothing else runs".to_owned()),
+            Self::NoGemm { .. } => Some("stop other jobs and try again without `--quick`".to_owned()),
             Self::RatesMoved { .. } => Some(
-                "wait until nothing else runs and the device has cooled down, or lock its clocks: `nvidia-smi -lgc`"
-                    .to_owned(),
+                "stop other jobs and let the device cool down, or lock its clocks with `nvidia-smi -lgc`".to_owned(),
             ),
             Self::Unreadable { .. } | Self::Failed { .. } => None,
         }
@@ -152,7 +150,7 @@ fn other_processor(calibration: &DeviceCalibration, hardware: &Hardware) -> Opti
     let here = (Some(&hardware.name), hardware.sm_count.to_string());
     let made = (calibration.device_name.as_ref(), calibration.libraries.get(THREADS).cloned().unwrap_or_default());
     let other = hardware.id == PROCESSOR && made != here;
-    other.then(|| "it is of another processor or another number of threads".to_owned())
+    other.then(|| "it was measured on another CPU or with another number of threads".to_owned())
 }
 
 /// Why a calibration is not one of this machine's driver. On a machine without the device it holds for wherever it was made.
@@ -164,7 +162,7 @@ fn other_driver(
     let (made, here) = (calibration.driver.as_ref()?, here?);
     let is_here = here.devices.iter().any(|name| hardware.nvml_names.contains(name));
     let other = is_here && *made != here.version;
-    other.then(|| format!("it was measured under driver {made}, and this machine has {}", here.version))
+    other.then(|| format!("it was measured with driver {made}, but this machine has {}", here.version))
 }
 
 /// The text of a table, compressed or not.

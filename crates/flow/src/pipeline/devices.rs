@@ -117,7 +117,7 @@ fn differing(named: &Hardware, found: &Device, shown: Option<&Hardware>) -> Opti
 }
 
 fn unnamed() -> String {
-    "a device the trace does not name".to_owned()
+    "a device not named in the trace".to_owned()
 }
 
 /// The ordinal's own name, or the next that is free.

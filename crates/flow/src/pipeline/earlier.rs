@@ -31,25 +31,25 @@ pub enum RunPurpose {
 impl RunPurpose {
     fn fitness(self) -> Fitness {
         match self {
-            Self::Show => Fitness { wanted: "can be read", fits: |_| true },
+            Self::Show => Fitness { wanted: "is readable", fits: |_| true },
             Self::Repeat => Fitness {
-                wanted: "`profile` made with a model",
+                wanted: "is a `profile` run of a model",
                 fits: |run| is_repeatable(run) && run.has_file("config.yaml") && run.has_file("metrics.json"),
             },
             Self::Resume => Fitness {
-                wanted: "`deep` made and did not complete",
+                wanted: "is an incomplete `deep` run",
                 fits: |run| {
                     let is_open = !matches!(run.state().0, RunState::Complete | RunState::Running);
                     run.manifest().verb == "deep" && run.has_file("plan.json") && is_open
                 },
             },
             Self::Calibrate => {
-                Fitness { wanted: "recorded operators of a device", fits: |run| run.has_file("metrics.json") }
+                Fitness { wanted: "has operators of a device", fits: |run| run.has_file("metrics.json") }
             }
             Self::Compare => Fitness { wanted: "has metrics", fits: |run| run.has_file("metrics.json") },
-            Self::Export => Fitness { wanted: "recorded or imported a timeline", fits: has_timeline },
+            Self::Export => Fitness { wanted: "has a timeline", fits: has_timeline },
             Self::Replay => Fitness {
-                wanted: "recorded or imported the timeline of a device",
+                wanted: "has the timeline of a device",
                 fits: |run| has_timeline(run) && !run.has_file(NATIVE_TRACE),
             },
         }

@@ -33,7 +33,7 @@ pub fn choose(python: Option<&str>) -> (Engine, String) {
         Err(problem) => return (Engine::Native, problem.to_string()),
     };
     match torch::interpreter(python) {
-        Ok(python) => (Engine::Torch, format!("there is a GPU ({gpu}), and {} has torch", python.display())),
-        Err(error) => (Engine::Native, format!("there is a GPU ({gpu}), but {error}")),
+        Ok(python) => (Engine::Torch, format!("found a GPU ({gpu}), and {} has torch", python.display())),
+        Err(error) => (Engine::Native, format!("found a GPU ({gpu}), but {error}")),
     }
 }

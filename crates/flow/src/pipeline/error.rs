@@ -34,7 +34,7 @@ pub enum ImportError {
         reason: std::io::Error,
     },
     /// A file of a kind nobody here knows.
-    #[error("{file} is not a trace this program knows")]
+    #[error("{file} is not a supported trace")]
     UnknownFormat {
         /// The file.
         file: String,
@@ -52,7 +52,7 @@ pub enum ImportError {
         hint: String,
     },
     /// A report that only its own tool reads, which is not here.
-    #[error("{} is a report that only {tool} reads: {found}", file.display())]
+    #[error("reading {} requires {tool}: {found}", file.display())]
     NoTool {
         /// The report.
         file: PathBuf,
@@ -78,7 +78,7 @@ pub enum ImportError {
         by_hand: String,
     },
     /// Files that cannot be of one run.
-    #[error("{one} and {other} are not of one run: {why}")]
+    #[error("{one} and {other} are not from one run: {why}")]
     NotOneRun {
         /// One file.
         one: String,
@@ -100,7 +100,7 @@ pub enum ImportError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The device that was named does not say how fast it is in the model's element type.
-    #[error("{device} has no matrix rate for {dtype}")]
+    #[error("{device} has no {dtype} matrix peak")]
     NoRate {
         /// The device.
         device: String,
@@ -145,10 +145,12 @@ impl Failure for ImportError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownFormat { known, .. } => Some(format!("known are {known}, each also gzip or zstd")),
+            Self::UnknownFormat { known, .. } => {
+                Some(format!("supported formats: {known}; each may be compressed with gzip or zstd"))
+            }
             Self::NothingInside { hint, .. } => Some(hint.clone()),
             Self::TemporaryFolder { .. } => Some(
-                "set TMPDIR to a folder on a disk with more room, or unpack the file first and import the result"
+                "set TMPDIR to a folder on a disk with more space, or decompress the file first and import the result"
                     .to_owned(),
             ),
             Self::NoTool { tool, by_hand, .. } => {
@@ -157,11 +159,13 @@ impl Failure for ImportError {
             Self::ToolFailed { by_hand, .. } => {
                 Some(format!("export it with the release that recorded it, then import the result: `{by_hand}`"))
             }
-            Self::NotOneRun { .. } => Some("import each by itself, then `llm-perf compare` the two runs".to_owned()),
+            Self::NotOneRun { .. } => {
+                Some("import each one separately, then run `llm-perf compare` on the two runs".to_owned())
+            }
             Self::Ingest(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::Analytic(error) => error.hint(),
-            Self::NoRate { .. } => Some("set another element type with workload.dtype=NAME".to_owned()),
+            Self::NoRate { .. } => Some("choose another element type with workload.dtype=NAME".to_owned()),
             Self::Collect(error) => error.hint(),
             Self::Tables(error) => error.hint(),
             Self::Unreadable { .. } | Self::Workload(_) | Self::Meter(_) | Self::Report(_) => None,

@@ -36,7 +36,7 @@ pub enum DeviceError {
         reason: std::io::Error,
     },
     /// The processor has no vendor's peaks, and its own were not measured yet.
-    #[error("the rates of this processor ({name}, {threads} threads) were not measured yet")]
+    #[error("this CPU ({name}, {threads} threads) is not calibrated")]
     NotMeasured {
         /// Its name.
         name: String,
@@ -58,9 +58,7 @@ impl Failure for DeviceError {
         match self {
             Self::Catalogue(error) => error.hint(),
             Self::Machine(error) => error.hint(),
-            Self::NotMeasured { .. } => {
-                Some("`llm-perf doctor --calibrate` measures them in about a second".to_owned())
-            }
+            Self::NotMeasured { .. } => Some("run `llm-perf doctor --calibrate` (about a second)".to_owned()),
             Self::NoConfigFolder { .. } | Self::Unreadable { .. } => None,
         }
     }

@@ -66,7 +66,7 @@ pub struct LoadedModel {
 #[non_exhaustive]
 pub enum ModelError {
     /// No built-in model of that name.
-    #[error("no built-in model is called `{name}`")]
+    #[error("unknown model `{name}`")]
     Unknown {
         /// What was asked for.
         name: String,

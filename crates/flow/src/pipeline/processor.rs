@@ -13,7 +13,7 @@ pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<(Hardw
     let mut told = false;
     let ensured = calibrate::ensure(&store, &settings, &mut |what| {
         if !told {
-            progress(Progress::Note("the processor's own rates are not known yet; measuring them, about a second"));
+            progress(Progress::Note("this CPU is not calibrated yet; measuring its rates (about a second)"));
             told = true;
         }
         progress(Progress::Doing(what));

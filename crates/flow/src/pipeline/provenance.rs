@@ -96,7 +96,7 @@ pub(crate) fn write(folder: &mut RunFolder, inputs: &InputSet) -> Result<(), Col
 fn file(role: InputRole, name: &OsStr, path: &Path) -> Option<InputFile> {
     let found = fs::metadata(path).ok()?;
     let (digest, problem) = match found.len() {
-        _ if found.is_dir() => (None, Some("a folder: its content is not hashed".to_owned())),
+        _ if found.is_dir() => (None, Some("a folder: contents not hashed".to_owned())),
         _ if !found.is_file() => return None,
         bytes if bytes > MOST_HASHED => (None, Some(format!("larger than {}: not hashed", Bytes::new(MOST_HASHED)))),
         _ => match digest(path) {

@@ -20,7 +20,7 @@ pub enum RecordingError {
         reason: &'static str,
     },
     /// A run of another kind.
-    #[error("{run} has no metrics: `{verb}` made it")]
+    #[error("{run} has no metrics: it is a `{verb}` run")]
     NoMetrics {
         /// The run.
         run: String,
@@ -28,7 +28,7 @@ pub enum RecordingError {
         verb: String,
     },
     /// A source that is not what it was.
-    #[error("{} {state} since {run} was made", path.display())]
+    #[error("{} {state} since {run} was written", path.display())]
     SourceGone {
         /// The file.
         path: PathBuf,
@@ -58,11 +58,12 @@ impl Failure for RecordingError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoTimeline { .. } => Some(
-                "runs with a timeline of a device come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`"
+                "record a device timeline with `llm-perf profile -- COMMAND` on a GPU, or import one with `llm-perf \
+                 import`"
                     .to_owned(),
             ),
-            Self::NoMetrics { run, .. } => Some(format!("`llm-perf runs {run}` lists what it has")),
-            Self::SourceGone { .. } => Some("put it back where it was, or import it again".to_owned()),
+            Self::NoMetrics { run, .. } => Some(format!("list its files with `llm-perf runs {run}`")),
+            Self::SourceGone { .. } => Some("restore the file, or import it again".to_owned()),
             Self::Unreadable { .. } => None,
         }
     }
@@ -159,7 +160,7 @@ pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, 
     for source in &trace.sources {
         let path = place(run, &source.path, &source.sha256);
         let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
-        let (_, sha256) = digest(&path).map_err(|_| gone("is gone"))?;
+        let (_, sha256) = digest(&path).map_err(|_| gone("was moved or deleted"))?;
         if sha256 != source.sha256 {
             return Err(gone("has changed"));
         }

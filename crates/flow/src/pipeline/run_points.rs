@@ -44,13 +44,13 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
     let unfit =
         |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.clone(), reason, fix: fix.to_owned() };
     if let Some(reason) = analysis::disturbed(&metrics) {
-        return Err(unfit(reason.spoken().text, "profile again when nothing else runs"));
+        return Err(unfit(reason.spoken().text, "stop other jobs and profile again"));
     }
     let names: Vec<(&String, &String)> =
         metrics.devices.iter().filter_map(|device| Some((device.hardware.as_ref()?, &device.name))).collect();
     let (device, device_name) = match names.as_slice() {
         [] => {
-            let fix = "a device of your own is a file: docs/reference/hardware.md";
+            let fix = "add a hardware file for it; see docs/reference/hardware.md";
             return Err(unfit("its device is not in the catalogue".to_owned(), fix));
         }
         [(first, name), rest @ ..] if rest.iter().all(|(other, _)| other == first) => {
@@ -58,13 +58,20 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
         }
         several => {
             let list: Vec<&str> = several.iter().map(|(id, _)| id.as_str()).collect();
-            return Err(unfit(format!("it ran on several devices: {}", list.join(", ")), "give runs of one device"));
+            return Err(unfit(
+                format!("it ran on several devices: {}", list.join(", ")),
+                "pass runs of a single device",
+            ));
         }
     };
     let (points, impossible) = points_of_operators(&metrics.breakdown.operator_groups.by_shape, &device);
     if points.len() < FEWEST {
-        let reason = format!("{} of its operators have shapes and device times, and {FEWEST} are needed", points.len());
-        let fix = "`llm-perf profile --engine torch` on a GPU records both; so does a torch profiler trace with record_shapes=True";
+        let reason = format!(
+            "only {} of its operators have shapes and device times; at least {FEWEST} are needed",
+            points.len()
+        );
+        let fix = "record both with `llm-perf profile --engine torch` on a GPU, or with the torch profiler and \
+                   record_shapes=True";
         return Err(unfit(reason, fix));
     }
     // The environment of an imported trace is that of the machine it was imported on.

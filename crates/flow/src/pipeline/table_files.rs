@@ -46,31 +46,31 @@ pub enum TableFilesError {
         path: PathBuf,
     },
     /// Nothing is there.
-    #[error("there is no table in {}", listed(paths))]
+    #[error("no tables found in {}", listed(paths))]
     None {
         /// The folders.
         paths: Vec<PathBuf>,
     },
     /// Something that leads elsewhere.
-    #[error("{} is a link; only what lies in the named folders is read", path.display())]
+    #[error("{} is a link; only files inside the given folders are read", path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
     /// A rank that is no number.
-    #[error("{} names no rank; expected `rank=N`", path.display())]
+    #[error("{} does not name a rank; expected `rank=N`", path.display())]
     Rank {
         /// The folder.
         path: PathBuf,
     },
     /// A path that engines would take for a pattern.
-    #[error("{} cannot be queried: its path contains one of {}", path.display(), PATTERNS.map(String::from).join(" "))]
+    #[error("{} cannot be queried: its path is not UTF-8 or contains one of {}", path.display(), PATTERNS.map(String::from).join(" "))]
     Pattern {
         /// The file.
         path: PathBuf,
     },
     /// Two files for one place.
-    #[error("{} and {} are both `{table}` of job `{job}`, {rank}", first.display(), second.display())]
+    #[error("{} and {} both hold `{table}` of job `{job}`, {rank}", first.display(), second.display())]
     Twice {
         /// One.
         first: PathBuf,
@@ -98,15 +98,15 @@ impl Failure for TableFilesError {
             Self::Unreadable { .. } | Self::Rank { .. } => None,
             Self::NotAFolder { path } => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                Some(format!("name the folder: {}", folder.unwrap_or(Path::new(".")).display()))
+                Some(format!("pass the folder instead: {}", folder.unwrap_or(Path::new(".")).display()))
             }
             Self::None { .. } => Some(
-                "`llm-perf import FILE --tables DIR` and `llm-perf export RUN --format parquet` write tables"
+                "write tables with `llm-perf import FILE --tables DIR` or `llm-perf export RUN --format parquet`"
                     .to_owned(),
             ),
-            Self::Link { .. } => Some("name the folder that it leads to".to_owned()),
+            Self::Link { .. } => Some("pass the folder that it points to".to_owned()),
             Self::Pattern { .. } => Some("rename the folder".to_owned()),
-            Self::Twice { .. } => Some("name one of the folders, or give the jobs different names".to_owned()),
+            Self::Twice { .. } => Some("pass only one of the folders, or give the jobs different names".to_owned()),
         }
     }
 }

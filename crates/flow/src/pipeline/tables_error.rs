@@ -14,13 +14,13 @@ pub(crate) const NO_RANK: &str = "__HIVE_DEFAULT_PARTITION__";
 #[non_exhaustive]
 pub enum TablesError {
     /// A name that cannot be part of a path.
-    #[error("{job:?} cannot be the name of a job: letters, digits, dots, dashes and underscores can")]
+    #[error("invalid job name {job:?}: use letters, digits, dots, dashes and underscores")]
     Job {
         /// The name.
         job: String,
     },
     /// Another trace has that place.
-    #[error("{} is there already, from another trace ({found})", path.display())]
+    #[error("{} already exists, from another trace ({found})", path.display())]
     Exists {
         /// The folder of the rank.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum TablesError {
         found: String,
     },
     /// Nothing to write rows of.
-    #[error("there is no timeline to make tables of: the files hold sums and counters only")]
+    #[error("cannot write tables without a timeline: the files contain only sums and counters")]
     NoTimeline,
     /// A table.
     #[error("{}: {error}", path.display())]
@@ -58,10 +58,10 @@ impl Failure for TablesError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Exists { .. } => Some("nothing was overwritten; name another job with `--job NAME`".to_owned()),
-            Self::NoTimeline => {
-                Some("tables need a torch profiler trace, an nsys export, or a collector file".to_owned())
+            Self::Exists { .. } => {
+                Some("nothing was overwritten; choose another job name with `--job NAME`".to_owned())
             }
+            Self::NoTimeline => Some("import a torch profiler trace, an nsys export or a collector file".to_owned()),
             Self::Table { .. } => Some("write the tables again with `llm-perf import FILE --tables DIR`".to_owned()),
             _ => None,
         }

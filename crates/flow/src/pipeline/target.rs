@@ -32,10 +32,10 @@ pub enum TargetKind {
 #[non_exhaustive]
 pub enum TargetError {
     /// An argument list without a program.
-    #[error("there is no command after `--`")]
+    #[error("no command after `--`")]
     Empty,
     /// A program that is nowhere.
-    #[error("there is no program `{program}`{where_looked}")]
+    #[error("program `{program}` not found{where_looked}")]
     NoProgram {
         /// As given.
         program: String,
@@ -43,7 +43,7 @@ pub enum TargetError {
         where_looked: &'static str,
     },
     /// A file that may not be run.
-    #[error("{} is no program: it may not be executed", path.display())]
+    #[error("{} is not executable", path.display())]
     NotExecutable {
         /// The file.
         path: PathBuf,
@@ -57,11 +57,12 @@ impl Failure for TargetError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Empty => Some("what is measured comes last: llm-perf profile -- python serve.py".to_owned()),
+            Self::Empty => Some("put the command to measure last: llm-perf profile -- python serve.py".to_owned()),
             Self::NoProgram { .. } => None,
-            Self::NotExecutable { path } => {
-                Some(format!("name its interpreter, as in `-- python3 {}`, or chmod +x it", path.display()))
-            }
+            Self::NotExecutable { path } => Some(format!(
+                "run it with its interpreter, as in `-- python3 {}`, or make it executable with chmod +x",
+                path.display()
+            )),
         }
     }
 }

@@ -19,13 +19,13 @@ use crate::pipeline::target::TargetError;
 #[non_exhaustive]
 pub enum ProfileError {
     /// An input that is not what the network takes.
-    #[error("{name} is not what this model takes")]
+    #[error("this model does not accept {name}")]
     WrongFeed {
         /// The input.
         name: String,
     },
     /// A prompt with more tokens than are run.
-    #[error("{name} has {tokens} tokens; at most {most} are run")]
+    #[error("{name} has {tokens} tokens; the limit is {most}")]
     PromptTooLong {
         /// The input.
         name: String,
@@ -35,7 +35,7 @@ pub enum ProfileError {
         most: u64,
     },
     /// A model that does not fit the memory.
-    #[error("the weights of {model} take {needed} in {dtype}, and {available} of memory are free")]
+    #[error("the weights of {model} take {needed} in {dtype}, but only {available} of memory is free")]
     Memory {
         /// The model.
         model: String,
@@ -49,7 +49,7 @@ pub enum ProfileError {
         halved: bool,
     },
     /// No dataset of that name ships with the program.
-    #[error("no dataset `builtin:{name}` ships with the program; there are `builtin:pages` and `builtin:prompts`")]
+    #[error("unknown dataset `builtin:{name}`; expected `builtin:pages` or `builtin:prompts`")]
     NoDataset {
         /// What was asked for.
         name: String,
@@ -71,7 +71,7 @@ pub enum ProfileError {
         problem: String,
     },
     /// A pattern that is none.
-    #[error("dataset.{key}: `{pattern}` is no pattern: {reason}")]
+    #[error("dataset.{key}: invalid pattern `{pattern}`: {reason}")]
     Pattern {
         /// Which key.
         key: &'static str,
@@ -89,7 +89,7 @@ pub enum ProfileError {
         reason: std::io::Error,
     },
     /// What ships with the program is broken.
-    #[error("the {dataset} that ship with the program are broken: {reason}")]
+    #[error("the built-in {dataset} are broken: {reason}")]
     Shipped {
         /// Which dataset.
         dataset: String,
@@ -107,7 +107,7 @@ pub enum ProfileError {
         found: String,
     },
     /// A remedy of another engine.
-    #[error("`{remedy}` is a remedy of {}, and the engine is {engine}", remedy.engines().join(" and "))]
+    #[error("remedy `{remedy}` requires the {} engine, but this run uses {engine}", remedy.engines().join(" and "))]
     OtherEngine {
         /// The remedy.
         remedy: Remedy,
@@ -121,7 +121,7 @@ pub enum ProfileError {
         path: PathBuf,
     },
     /// A config.json that is none.
-    #[error("{} is no config.json: {reason}", path.display())]
+    #[error("{} is not a valid config.json: {reason}", path.display())]
     BadConfig {
         /// The file.
         path: PathBuf,
@@ -129,7 +129,7 @@ pub enum ProfileError {
         reason: String,
     },
     /// Nothing says which model is meant.
-    #[error("no model is named")]
+    #[error("no model given")]
     NoModel,
     /// The Python driver gave up.
     #[error("{message}")]
@@ -229,19 +229,24 @@ impl Failure for ProfileError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoInputs { .. } => Some(
-                "models that read pages take PNG and JPEG, others text files; --inputs takes a folder, a file or a \
-                 pattern"
+                "use PNG or JPEG files for models that read pages, and text files for others; --inputs takes a folder, \
+                 a file or a pattern"
                     .to_owned(),
             ),
-            Self::Memory { halved: true, .. } => Some("model.dtype=bfloat16 takes half of it".to_owned()),
-            Self::Memory { .. } => {
-                Some("`llm-perf analyze` models it without running it; `llm-perf models` lists smaller ones".to_owned())
+            Self::Memory { halved: true, .. } => {
+                Some("use model.dtype=bfloat16, which takes half the memory".to_owned())
             }
-            Self::Engine(EngineError::MissingShards { .. }) => {
-                Some("the download is not complete; fetch the rest, or name another folder: --weights DIR".to_owned())
+            Self::Memory { .. } => Some(
+                "model it without running it: `llm-perf analyze`; or choose a smaller one: `llm-perf models`"
+                    .to_owned(),
+            ),
+            Self::Engine(EngineError::MissingShards { .. }) => Some(
+                "the download is incomplete; download the rest, or pass another folder with --weights DIR".to_owned(),
+            ),
+            Self::OtherEngine { engine, .. } => {
+                Some(format!("try the remedies of the {engine} engine with --try auto"))
             }
-            Self::OtherEngine { engine, .. } => Some(format!("--try auto tries what the {engine} engine can apply")),
-            Self::NoConfig { .. } => Some("name the folder of a Hugging Face model, or a config.json".to_owned()),
+            Self::NoConfig { .. } => Some("pass the folder of a Hugging Face model, or a config.json".to_owned()),
             Self::Driver { kind, .. } => driver_hint(*kind).map(str::to_owned),
             Self::Model(error) => error.hint(),
             Self::Target(error) => error.hint(),
@@ -263,17 +268,20 @@ impl Failure for ProfileError {
 /// What a user can do about a driver that gave up.
 fn driver_hint(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
-        FailureKind::Torch => "name an interpreter that has torch: --python PATH",
-        FailureKind::Transformers => "install transformers for that interpreter, or name another: --python PATH",
-        FailureKind::RemoteCode => "--trust-remote-code lets it run; read the code first",
-        FailureKind::Config => "a model with code of its own needs the folder with that code, and --trust-remote-code",
+        FailureKind::Torch => "pass an interpreter that has torch: --python PATH",
+        FailureKind::Transformers => "install transformers for that interpreter, or pass another one: --python PATH",
+        FailureKind::RemoteCode => "read the code, then allow it with --trust-remote-code",
+        FailureKind::Config => "for a model with its own code, pass the folder with that code and --trust-remote-code",
         FailureKind::Memory => {
-            "fewer tokens (infer.max_new_tokens, infer.seq_len), a smaller batch or model.dtype=bfloat16 take less memory"
+            "reduce memory: fewer tokens (infer.max_new_tokens, infer.seq_len), a smaller batch, or \
+             model.dtype=bfloat16"
         }
-        FailureKind::Import => "the interpreter lacks a package the model needs; --python names another interpreter",
-        FailureKind::Factory => "a factory takes nothing and gives a torch.nn.Module, or a pair of it and its inputs",
-        FailureKind::Pictures => "give it through a factory: --model module:factory",
-        FailureKind::Settings => "infer.logits=all",
+        FailureKind::Import => "install the missing package, or pass another interpreter: --python PATH",
+        FailureKind::Factory => {
+            "a factory takes no arguments and returns a torch.nn.Module, or a module and its inputs"
+        }
+        FailureKind::Pictures => "use a factory: --model module:factory",
+        FailureKind::Settings => "use infer.logits=all",
         FailureKind::Device | FailureKind::Stopped | FailureKind::Model => return None,
     })
 }

@@ -113,7 +113,7 @@ impl Feed {
         match self {
             Self::Pages => "pages",
             Self::Prompts => "text",
-            Self::Pictures => "random pictures",
+            Self::Pictures => "random images",
         }
     }
 }
@@ -196,7 +196,7 @@ impl InferSettings {
     /// The native engine computes attention in one way.
     pub(crate) fn check_attention(&self) -> Result<(), ProfileError> {
         let Some(decoding) = self.decoding() else { return Ok(()) };
-        let expected = "`eager`: the engine computes attention in one way";
+        let expected = "`eager`: the engine has one attention implementation";
         within("infer.attention", format!("`{}`", decoding.attention), decoding.attention == "eager", expected)
     }
 }
@@ -226,7 +226,7 @@ impl PromptSettings {
         if let Some(length) = self.seq_len {
             within("infer.seq_len", length, (1..=MOST_TOKENS).contains(&length), "1 to 16,384, or null")?;
         }
-        within("infer.prompt", "empty", !self.prompt.is_empty(), "a text; `<text>` stands for that of the input")
+        within("infer.prompt", "empty", !self.prompt.is_empty(), "a string; `<text>` stands for the text of the input")
     }
 }
 

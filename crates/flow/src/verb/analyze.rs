@@ -58,8 +58,8 @@ fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError>
     let metrics: Metrics = serde_json::from_slice(&text).map_err(|error| other(error.to_string()))?;
     let (model, workload) = (&analysis.report.model.model_id, &analysis.report.workload);
     if metrics.run.model.as_ref() != Some(model) {
-        let ran = metrics.run.model.as_deref().unwrap_or("a model that nobody named");
-        return Err(other(format!("it is of {ran}, and the prediction is of {model}")));
+        let ran = metrics.run.model.as_deref().unwrap_or("an unnamed model");
+        return Err(other(format!("it is a run of {ran}, but the prediction is for {model}")));
     }
     if analysis::measured_total(&metrics, workload).is_none() {
         let inputs = metrics.conditions.inputs.iter().map(|input| {
@@ -69,8 +69,8 @@ fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError>
         let ran = inputs.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ");
         let (tokens, steps, batch) = (workload.seq_len, workload.decode_steps, workload.batch);
         return Err(other(format!(
-            "the prediction is of {tokens} tokens, {steps} decode steps, batch {batch}; the run measured {}",
-            if ran.is_empty() { "no input that is known" } else { &ran }
+            "the prediction is for {tokens} tokens, {steps} decode steps, batch {batch}; the run measured {}",
+            if ran.is_empty() { "no known input" } else { &ran }
         )));
     }
     Ok(analysis.beside(&metrics))

@@ -147,7 +147,7 @@ fn from_runs(
     let (mut added, mut runs) = (HashSet::new(), Vec::new());
     for run in &read {
         if known.contains(&run.run) {
-            notes.push(format!("run {} is part of the calibration already", run.run));
+            notes.push(format!("run {} is already part of the calibration", run.run));
             continue;
         }
         // What was timed alone is better known than what ran between other kernels.
@@ -158,7 +158,7 @@ fn from_runs(
         notes.push(format!("run {}: {} points of {}", run.run, points.len() - before, run.device_name));
         if run.impossible > 0 {
             notes.push(format!(
-                "run {}: {} operators were faster than the device can be and are left out",
+                "run {}: {} operators were faster than the device allows and are left out",
                 run.run, run.impossible
             ));
         }
@@ -202,14 +202,14 @@ fn together(run: &RunPoints, device: &Hardware, driver: Option<&str>, of: &str) 
     let unfit =
         |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.run.clone(), reason, fix: fix.to_owned() };
     if run.device.id != device.id {
-        let reason = format!("it ran on {}, and {of} is of {}", run.device.id, device.id);
-        return Err(unfit(reason, "give each device a command of its own"));
+        let reason = format!("it ran on {}, but {of} is for {}", run.device.id, device.id);
+        return Err(unfit(reason, "use one command per device"));
     }
     let said =
         |driver: Option<&str>| driver.map_or("an unknown driver".to_owned(), |driver| format!("driver {driver}"));
     if run.driver.as_deref() != driver {
-        let reason = format!("it ran under {}, and {of} is of {}", said(run.driver.as_deref()), said(driver));
-        return Err(unfit(reason, "points of two drivers are no curve: calibrate under one, or set LLM_PERF_DATA_DIR"));
+        let reason = format!("it ran with {}, but {of} is for {}", said(run.driver.as_deref()), said(driver));
+        return Err(unfit(reason, "calibrate each driver separately, or set LLM_PERF_DATA_DIR"));
     }
     Ok(())
 }
@@ -283,7 +283,7 @@ fn measure(
         return Err(CalibrationError::RatesMoved { device: request.device.clone(), drift: facts.drift });
     }
     let device = hardware::find(config_dir, &facts.device_name)?;
-    let points = read_points("points measured here", &read_text(&points)?, &device)?;
+    let points = read_points("measured points", &read_text(&points)?, &device)?;
     Ok((device, points, Some(facts)))
 }
 

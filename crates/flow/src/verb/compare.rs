@@ -59,7 +59,7 @@ pub enum CompareError {
         tried: Vec<String>,
     },
     /// A run named twice on one side, which would count one measurement as two.
-    #[error("{} is given twice on one side", path.display())]
+    #[error("{} is given twice on the same side", path.display())]
     Twice {
         /// The run.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum CompareError {
         reason: io::Error,
     },
     /// A file is not what its name says.
-    #[error("{} is no {expected} this llm-perf can read: {reason}", path.display())]
+    #[error("cannot read {} as {expected}: {reason}", path.display())]
     NotADocument {
         /// The file.
         path: PathBuf,
@@ -105,13 +105,13 @@ impl Failure for CompareError {
         match self {
             Self::Collect(error) => error.hint(),
             Self::NoMetrics { .. } => {
-                Some("`llm-perf profile` writes one; `llm-perf runs` lists the runs there are".to_owned())
+                Some("write one with `llm-perf profile`; list the runs with `llm-perf runs`".to_owned())
             }
             Self::NotTried { tried, .. } if tried.is_empty() => {
-                Some("it tried nothing: `llm-perf profile --try auto` does".to_owned())
+                Some("it tried nothing; try remedies with `llm-perf profile --try auto`".to_owned())
             }
             Self::NotTried { tried, .. } => Some(format!("it tried {}", tried.join(", "))),
-            Self::NotADocument { path, .. } => Some(format!("`llm-perf validate {}` tells more", path.display())),
+            Self::NotADocument { path, .. } => Some(format!("check it with `llm-perf validate {}`", path.display())),
             _ => None,
         }
     }
@@ -210,7 +210,7 @@ fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<Run
         reasons,
         metrics: json(metrics, "metrics")?,
         environment: environment.exists().then(|| json(&environment, "environment")).transpose()?,
-        inputs: inputs.exists().then(|| yaml(&inputs, "list of inputs")).transpose()?,
+        inputs: inputs.exists().then(|| yaml(&inputs, "a list of inputs")).transpose()?,
         forecasts: forecasts(&folder.join(REPORT))?,
     })
 }
@@ -224,7 +224,7 @@ fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, CompareErr
     if !report.exists() {
         return Ok(BTreeMap::new());
     }
-    let Stages { stages } = json(report, "analytic report")?;
+    let Stages { stages } = json(report, "an analytic report")?;
     Ok(stages.into_iter().filter(|(_, time)| time.forecast_ns.is_some_and(|time| time.get() > 0)).collect())
 }
 
@@ -248,7 +248,7 @@ fn no_document(path: &Path, expected: &'static str, error: &dyn std::error::Erro
 
 fn word(state: RunState) -> &'static str {
     match state {
-        RunState::Complete => "complete, but of a kind that measures nothing",
+        RunState::Complete => "complete, but it measures nothing",
         RunState::Partial => "partial",
         RunState::Failed => "failed",
         RunState::Running => "still running",

@@ -28,7 +28,7 @@ pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diag
         store.prepare()?;
         let calibration = calibrate::measure(&CalibrationSettings::default(), progress)?;
         let path = store.write(&calibration)?;
-        progress(&format!("kept in {}", path.display()));
+        progress(&format!("stored in {}", path.display()));
         keep_points(&store, &calibration, progress)?;
     }
     let capture = capture_with_facts(request.config_dir.as_deref())?;
@@ -42,12 +42,12 @@ const NO_LAUNCH: LaunchCost = LaunchCost { eager_us: 0.0, graph_us: 0.0, synchro
 fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str)) -> Result<(), DeviceError> {
     let hardware = calibrate::hardware(rates);
     let table = calibrate::points(&CalibrationSettings::default(), progress)?;
-    let fitted = forecast::read_points("points measured here", &table, &hardware)
+    let fitted = forecast::read_points("measured points", &table, &hardware)
         .and_then(|points| forecast::fit(&points, &hardware));
     let groups = match fitted {
         Ok(groups) => groups,
         Err(error) => {
-            progress(&format!("nothing to forecast from was kept: {error}"));
+            progress(&format!("stored no points to forecast from: {error}"));
             return Ok(());
         }
     };
@@ -66,6 +66,6 @@ fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str
         sustained: None,
         groups,
     })?;
-    progress(&format!("kept in {}", path.display()));
+    progress(&format!("stored in {}", path.display()));
     Ok(())
 }

@@ -41,7 +41,7 @@ pub enum ExportError {
     #[error(transparent)]
     Recording(#[from] RecordingError),
     /// Something is in the way.
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -78,7 +78,7 @@ impl Failure for ExportError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Recording(error) => error.hint(),
-            Self::Exists { .. } => Some("nothing was overwritten; name another file with `--out FILE`".to_owned()),
+            Self::Exists { .. } => Some("nothing was overwritten; choose another file with `--out FILE`".to_owned()),
             Self::Io { .. } => None,
             Self::Import(error) => error.hint(),
             Self::Tables(error) => error.hint(),
@@ -145,7 +145,7 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
 /// The operators of our own engine, which were written down when they ran.
 fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, ExportError> {
     if format != ExportFormat::Perfetto {
-        let reason = "its operators ran on the host: only `--format perfetto` has them";
+        let reason = "its operators ran on the host, which only `--format perfetto` exports";
         return Err(RecordingError::NoTimeline { run: id.to_owned(), reason }.into());
     }
     let path = run.path().join(NATIVE_TRACE);
@@ -164,7 +164,7 @@ fn timeline(run: &StoredRun, id: &str) -> Result<types::timeline::Timeline, Expo
     let mut timelines = trace::timelines(&Recording::of(run)?.files)?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
-        (None, _) => Err(nothing("its sources hold sums and counters only")),
-        (Some(_), false) => Err(nothing("it has several, one for each rank; import and export them one by one")),
+        (None, _) => Err(nothing("its sources contain only sums and counters")),
+        (Some(_), false) => Err(nothing("it has several timelines, one per rank; import and export them one by one")),
     }
 }

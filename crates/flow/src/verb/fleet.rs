@@ -67,7 +67,7 @@ pub enum FleetError {
         hint: &'static str,
     },
     /// One rank twice.
-    #[error("rank {rank} of {job} is there twice: {} and {}", one.display(), other.display())]
+    #[error("duplicate rank {rank} of {job}: {} and {}", one.display(), other.display())]
     Twice {
         /// The rank.
         rank: u32,
@@ -111,7 +111,7 @@ impl Failure for FleetError {
         match self {
             Self::Nothing { hint, .. } => Some((*hint).to_owned()),
             Self::Twice { .. } => {
-                Some("two jobs need two names: `llm-perf import FILE --tables DIR --job NAME`".to_owned())
+                Some("give each job its own name: `llm-perf import FILE --tables DIR --job NAME`".to_owned())
             }
             Self::Files(error) => error.hint(),
             Self::Tables(error) => error.hint(),
@@ -163,7 +163,8 @@ fn found(request: &FleetRequest) -> Result<Found, FleetError> {
             let before = runs.len();
             look_for_runs(folder, 3, &mut runs);
             if runs.len() == before {
-                let (what, hint) = ("holds no run with metrics", "name a folder of runs, such as tmp/profile-output");
+                let (what, hint) =
+                    ("contains no run with metrics", "pass a folder of runs, such as tmp/profile-output");
                 return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
             }
         }
@@ -178,8 +179,8 @@ fn found(request: &FleetRequest) -> Result<Found, FleetError> {
                 let before = traces.len();
                 look_for_traces(folder, &mut traces)?;
                 if traces.len() == before {
-                    let what = "holds neither tables nor traces";
-                    let hint = "write tables with `llm-perf import FILE --tables DIR`, one command for each rank";
+                    let what = "contains neither tables nor traces";
+                    let hint = "write tables with `llm-perf import FILE --tables DIR`, one command per rank";
                     return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
                 }
             }

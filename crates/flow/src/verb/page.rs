@@ -52,7 +52,7 @@ impl Failure for PageError {
         match self {
             Self::Collect(error) => error.hint(),
             Self::Recording(error) => error.hint(),
-            Self::Unwritable { .. } => Some("name a file in another folder with `--out FILE`".to_owned()),
+            Self::Unwritable { .. } => Some("choose a file in another folder with `--out FILE`".to_owned()),
         }
     }
 }
@@ -128,7 +128,7 @@ fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
     let mut timelines = trace::placed(&files, metrics.run.model.as_deref()).map_err(|error| error.to_string())?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
-        (None, _) => Err("the sources of this run hold sums and counters only".to_owned()),
-        (Some(_), false) => Err("this run has several, one for each rank".to_owned()),
+        (None, _) => Err("the sources of this run contain only sums and counters".to_owned()),
+        (Some(_), false) => Err("this run has several timelines, one per rank".to_owned()),
     }
 }

@@ -27,7 +27,7 @@ pub enum DeleteError {
         path: PathBuf,
     },
     /// Somebody keeps other files there.
-    #[error("{} holds files that are not of the run, such as {file}", path.display())]
+    #[error("{} contains files that are not part of the run, such as {file}", path.display())]
     Foreign {
         /// Its folder.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub fn changed_inputs(recorded: &InputSet, now: &InputSet) -> Vec<String> {
     let difference = |(name, before, used): (String, Option<String>, bool)| {
         let found = now.iter().find(|(other, ..)| *other == name);
         match (found, before) {
-            (None, _) if used => Some(format!("input {name} is not there any more")),
+            (None, _) if used => Some(format!("input {name} no longer exists")),
             (Some((_, Some(after), _)), Some(before)) if *after != before => Some(format!(
                 "input {name} has changed since that run: SHA-256 was {}, is {}",
                 short(&before),

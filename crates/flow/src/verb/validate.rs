@@ -39,7 +39,7 @@ fn validate_file(file: &Path) -> FileValidation {
         Ok(text) => judge(name, report::validate(&text).map(|found| with_files(file, found))),
         Err(error) => FileValidation {
             hint: (error.kind() == io::ErrorKind::IsADirectory)
-                .then(|| format!("name the files in it, such as {}", file.join("manifest.json").display())),
+                .then(|| format!("pass the files in it, such as {}", file.join("manifest.json").display())),
             ..undecided(name, format!("cannot be read: {error}"))
         },
     }

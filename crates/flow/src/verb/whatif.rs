@@ -47,7 +47,7 @@ pub struct WhatIfRequest {
 #[non_exhaustive]
 pub enum WhatIfError {
     /// Several runs, or runs and files.
-    #[error("{subject} is no file: name one run, or the trace files of one run")]
+    #[error("{subject} is not a file; pass one run, or the trace files of one run")]
     NotOneRun {
         /// What is no file.
         subject: String,
@@ -65,7 +65,7 @@ pub enum WhatIfError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Kernels cannot be scaled from a device that nobody names.
-    #[error("the trace does not name its device, so kernels cannot be scaled to another")]
+    #[error("the trace does not name its device, so kernel times cannot be scaled to another device")]
     UnknownDevice,
     /// The timeline cannot be replayed.
     #[error("{run} cannot be replayed: {reason}")]
@@ -96,10 +96,10 @@ impl Failure for WhatIfError {
             Self::Import(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::Device(error) => error.hint(),
-            Self::UnknownDevice => Some("name it with `--recorded-on`, such as `--recorded-on h100`".to_owned()),
+            Self::UnknownDevice => Some("pass it with `--recorded-on`, such as `--recorded-on h100`".to_owned()),
             Self::Refused { .. } => Some(
-                "record CUDA calls too: torch profiler with CPU and CUDA activities, nsys with `--trace cuda`, or \
-                 `llm-perf profile -- COMMAND`"
+                "record CUDA calls as well: use the torch profiler with CPU and CUDA activities, nsys with `--trace \
+                 cuda`, or `llm-perf profile -- COMMAND`"
                     .to_owned(),
             ),
         }
@@ -112,7 +112,7 @@ pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Resul
     progress("reading");
     let timelines = trace::timelines(&files)?;
     if timelines.is_empty() {
-        return Err(RecordingError::NoTimeline { run, reason: "its sources hold sums and counters only" }.into());
+        return Err(RecordingError::NoTimeline { run, reason: "its sources contain only sums and counters" }.into());
     }
     progress("attributing device work");
     let attribution: Vec<Attribution> =

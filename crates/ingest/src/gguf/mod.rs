@@ -81,12 +81,15 @@ pub fn read(bytes: impl Read, size: u64, file: &str) -> Result<GgufHeader, Inges
 fn unknown_version(file: &str, version: u32) -> IngestError {
     let (reason, fix) = match version {
         version if VERSIONS.contains(&version.swap_bytes()) => (
-            "the file is big-endian; little-endian files are read".to_owned(),
+            "the file is big-endian; only little-endian files are supported".to_owned(),
             "convert it with gguf-py's `gguf-convert-endian`",
         ),
-        1 => ("version 1; versions 2 and 3 are read".to_owned(), "convert the model again with a current llama.cpp"),
+        1 => (
+            "version 1; only versions 2 and 3 are supported".to_owned(),
+            "convert the model again with a current llama.cpp",
+        ),
         version => (
-            format!("version {version}; versions 2 and 3 are read"),
+            format!("version {version}; only versions 2 and 3 are supported"),
             "check that the file is complete, or update llm-perf",
         ),
     };
@@ -96,7 +99,7 @@ fn unknown_version(file: &str, version: u32) -> IngestError {
 fn count<R: Read>(source: &mut Source<'_, R>, what: &str, most: u64) -> Result<u64, IngestError> {
     let count = source.u64(what)?;
     match count {
-        count if count > most => Err(source.damaged(what, format!("{count}; at most {most} are read"))),
+        count if count > most => Err(source.damaged(what, format!("{count}; the limit is {most}"))),
         count => Ok(count),
     }
 }
@@ -108,7 +111,7 @@ fn read_values<R: Read>(source: &mut Source<'_, R>, count: u64) -> Result<BTreeM
         let what = format!("the value of `{}`", shown(&key));
         let value = value::read(source, &what)?;
         if values.contains_key(&key) {
-            return Err(source.damaged(&what, "the key was there before"));
+            return Err(source.damaged(&what, "duplicate key"));
         }
         values.insert(key, value);
     }
@@ -131,22 +134,22 @@ fn read_tensors<R: Read>(source: &mut Source<'_, R>, count: u64) -> Result<Vec<G
         let kind = TensorType::of_id(id).ok_or_else(|| IngestError::Refused {
             file: source.file().to_owned(),
             place: format!("byte {}, {what}", source.at()),
-            reason: format!("unknown type {id}; known are {}", TensorType::names()),
-            fix: "update llm-perf, or quantise the model to a type that is known",
+            reason: format!("unknown type {id}; expected one of {}", TensorType::names()),
+            fix: "update llm-perf, or quantise the model to a supported type",
         })?;
         let _offset = source.u64(&what)?;
         let elements = dimensions.iter().try_fold(1_u64, |all, size| all.checked_mul(*size));
         let sizes =
             elements.filter(|elements| *elements > 0).and_then(|elements| Some((elements, kind.bytes_of(elements)?)));
         let Some((elements, bytes)) = sizes else {
-            return Err(source.damaged(&what, format!("sizes {dimensions:?} are impossible")));
+            return Err(source.damaged(&what, format!("invalid sizes {dimensions:?}")));
         };
         if !dimensions[0].is_multiple_of(kind.block) {
             let reason = format!("rows of {} elements; {} has blocks of {}", dimensions[0], kind.name, kind.block);
             return Err(source.damaged(&what, reason));
         }
         if !names.insert(name.clone()) {
-            return Err(source.damaged(&what, "the name was there before"));
+            return Err(source.damaged(&what, "duplicate name"));
         }
         tensors.push(GgufTensor { name, dimensions, kind, elements, bytes });
     }

@@ -57,7 +57,7 @@ impl<'a, R: Read> Source<'a, R> {
     pub(super) fn name(&mut self, most: u64, what: &str) -> Result<String, IngestError> {
         let length = self.u64(what)?;
         if length > most {
-            return Err(self.damaged(what, format!("a name of {length} bytes; at most {most} are read")));
+            return Err(self.damaged(what, format!("a name of {length} bytes; the limit is {most}")));
         }
         self.text(length, what)
     }
@@ -100,7 +100,10 @@ impl<'a, R: Read> Source<'a, R> {
         if length <= self.left() {
             return Ok(());
         }
-        Err(self.damaged(what, format!("{length} bytes are needed, and the file ends {} bytes later", self.left())))
+        Err(self.damaged(
+            what,
+            format!("{length} bytes are needed, but only {} are left before the file ends", self.left()),
+        ))
     }
 
     fn ends(&self, what: &str) -> IngestError {

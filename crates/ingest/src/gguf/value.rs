@@ -66,7 +66,7 @@ fn list<R: Read>(source: &mut Source<'_, R>, what: &str) -> Result<GgufValue, In
         TEXT => {
             // Every text has a length of eight bytes, so the file bounds the loop.
             if count > source.left() / 8 {
-                return Err(source.damaged(what, format!("a list of {count} texts, more than the file has room for")));
+                return Err(source.damaged(what, format!("a list of {count} strings, more than the file can hold")));
             }
             for _ in 0..count {
                 let length = source.u64(what)?;
@@ -74,7 +74,7 @@ fn list<R: Read>(source: &mut Source<'_, R>, what: &str) -> Result<GgufValue, In
             }
             Ok(GgufValue::LongList(count))
         }
-        LIST => Err(source.damaged(what, "a list of lists, which no model has")),
+        LIST => Err(source.damaged(what, "a list of lists, which is not supported")),
         kind => {
             let each = width(kind).ok_or_else(|| unknown(source, kind, what))?;
             if count <= MOST_KEPT {
@@ -82,7 +82,9 @@ fn list<R: Read>(source: &mut Source<'_, R>, what: &str) -> Result<GgufValue, In
                 return Ok(GgufValue::List(numbers));
             }
             let bytes = count.checked_mul(each);
-            let bytes = bytes.ok_or_else(|| source.damaged(what, format!("a list of {count} numbers")))?;
+            let bytes = bytes.ok_or_else(|| {
+                source.damaged(what, format!("a list of {count} numbers, more than the file can hold"))
+            })?;
             source.skip(bytes, what)?;
             Ok(GgufValue::LongList(count))
         }
@@ -119,5 +121,5 @@ fn number<R: Read>(source: &mut Source<'_, R>, kind: u32, what: &str) -> Result<
 }
 
 fn unknown<R: Read>(source: &Source<'_, R>, kind: u32, what: &str) -> IngestError {
-    source.damaged(what, format!("unknown kind {kind} of value; expected 0 to 12"))
+    source.damaged(what, format!("unknown value type {kind}; expected 0 to 12"))
 }

@@ -139,8 +139,7 @@ fn how_to_add(query: &str) -> String {
     let id = slug(query);
     let name = quoted(query);
     format!(
-        "`llm-perf hardware` lists the devices. To add this one, write DIR/hardware/{id}.yaml with real numbers for \
-         the zeros and pass --config-dir DIR:
+        "`llm-perf hardware` lists the devices. To add this one, write DIR/hardware/{id}.yaml with real numbers for the zeros and pass --config-dir DIR:
 
 id: {id}
 name: {name}
@@ -152,7 +151,7 @@ sources:
 memory_bytes: {{value: 0, source: datasheet}}
 bytes_per_second: {{value: 0, source: datasheet}}
 sm_count: {{value: 0, source: datasheet}}
-peaks: # dense rates, a multiply-add being two operations
+peaks: # dense rates, counting a multiply-add as two operations
   - {{dtype: bf16, unit: matrix, accumulate: fp32, flops: 0, source: datasheet}}
   - {{dtype: fp32, unit: vector, accumulate: fp32, flops: 0, source: datasheet}}
 "

@@ -5,8 +5,8 @@ use crate::term::{Quantity, Term};
 
 pub(super) const APPEND: Derivation = Derivation {
     definition: "the cache gains k and v of the current positions",
-    text: "Keys and values are read where they were computed and written behind what the cache holds, which itself \
-           stays where it is: the cache is preallocated.",
+    text: "New keys and values are read and appended to the cache. The cache is preallocated, so its contents do not \
+           move.",
     source: "Pope et al. 2022, Efficiently Scaling Transformer Inference, section 3",
 };
 

@@ -7,27 +7,30 @@ use super::{Call, Derivation, dim, read, streamed, write};
 use crate::term::{Quantity, Symbols, Term, term};
 
 pub(super) const COMPRESS: Derivation = Derivation {
-    definition: "for every e positions one entry of width D: the sum of their values, weighed element by element by a softmax over \
-                 gates plus biases; then normed and rotated",
-    text: "Values and gates are W wide. Adding the bias, the softmax and the weighted sum take eight for each of their elements, the \
-           norm and the rotation of an entry seven for each of its elements, one entry in e positions. Values and gates of an open \
-           group are kept.",
+    definition: "for every e positions one entry of width D: the sum of their values, weighted element by element by a \
+                 softmax over gates plus biases; then normalised and rotated",
+    text: "Values and gates are W wide. Adding the bias, the softmax and the weighted sum take eight for each of their \
+           elements, the norm and the rotation of an entry seven for each of its elements, one entry in e positions. \
+           Values and gates of an open group are kept for later.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3; transformers, DeepseekV4CSACompressor and DeepseekV4HCACompressor",
 };
 
 pub(super) const ATTEND: Derivation = Derivation {
-    definition: "scores and values of S queries over one entry for every e of T positions, as part of the softmax over a window of \
-                 positions beside them",
-    text: "As attention over query-entry pairs: D multiply-adds each for scores and for values, six FLOPs for the softmax. P counts \
-           the positions of their entries, e to an entry, and d is the part of an entry that one position is, D / e. Eager attention computes every pair. Flash attention computes those a query sees: the entries of groups that \
-           are closed at its position, and no more of them than are chosen. A single query sees T / e entries on average.",
+    definition: "scores and values of S queries over one entry for every e of T positions, in one softmax with a \
+                 window of positions",
+    text: "As attention over query-entry pairs: D multiply-adds each for scores and for values, six FLOPs for the \
+           softmax. P counts the positions of their entries, e to an entry, and d = D / e is the share of an entry for \
+           one position. Eager attention computes every pair. Flash attention computes those a query sees: the entries \
+           of groups that are closed at its position, and no more of them than are chosen. A single query sees T / e \
+           entries on average.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3; transformers, DeepseekV4Attention",
 };
 
 pub(super) const INDEX: Derivation = Derivation {
     definition: "the entries with the largest sum over H heads of w[s, h] * relu(q[s, h] k[t] * scale), for each of S queries",
-    text: "Every query is multiplied with every entry, D multiply-adds a pair and head; relu, scale, weight and sum take four. P \
-           counts the positions of entries and d is the part of an entry that one position is, D / e. A single query is scored against T / e entries on average.",
+    text: "Every query is multiplied with every entry, D multiply-adds per pair and head; relu, scale, weight and sum \
+           take four. P counts the positions of entries and d = D / e is the share of an entry for one position. A \
+           single query is scored against T / e entries on average.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3.1; transformers, DeepseekV4IndexerScorer",
 };
 

@@ -13,15 +13,15 @@ pub(super) const LOOKUP: Derivation = Derivation {
 
 pub(super) const REPLACE_ROWS: Derivation = Derivation {
     definition: "base[p] = rows[n] for the n-th position p where the mask is true",
-    text: "No FLOPs. Done in place: the rows and the mask are read and the rows written; the other positions stay \
-           as they are.",
+    text: "No FLOPs. In place: the rows and the mask are read and the rows are written; the other positions are \
+           unchanged.",
     source: "counted from the definition; the published model uses masked_scatter_ in place",
 };
 
 pub(super) const ADD_ROWS: Derivation = Derivation {
     definition: "base[p] += rows[n] for the n-th position p where the mask is true",
-    text: "One addition an element of the rows. Done in place: the rows, as much of the base and the mask are read, and \
-           the sums written.",
+    text: "One addition per element of the rows. In place: the rows, the same part of the base and the mask are read, \
+           and the sums are written.",
     source: "counted from the definition",
 };
 

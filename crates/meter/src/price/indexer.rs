@@ -7,9 +7,9 @@ use crate::term::{Term, term};
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "the positions t with the largest sum over H heads of w[s, h] * relu(q[s, h] k[t] * scale), for each of S \
                  queries and T keys of width D",
-    text: "Every query is multiplied with every key, D multiply-adds a pair and head, and heads are summed by weight, one \
-           multiply-add a pair and head. relu and scale take two a pair and head, finding the largest one a pair. Keys are read \
-           once for all heads.",
+    text: "Every query is multiplied with every key, D multiply-adds per pair and head, and heads are summed by \
+           weight, one multiply-add per pair and head. relu and scale take two FLOPs per pair and head; finding the \
+           largest takes one per pair. Keys are read once for all heads.",
     source: "DeepSeek-AI 2025, DeepSeek-V3.2-Exp, section 2.1; transformers, DeepseekV32Indexer",
 };
 

@@ -8,9 +8,9 @@ use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "each output is a weighted sum of neighbours, one axis after the other",
-    text: "A tap is a multiply-add. Bicubic: 4 taps an axis, more by the ratio of sizes when shrinking, because \
-           antialiasing widens the kernel; two axes. Bilinear: 4 taps at once. Linear: 2 taps, one axis. The first axis is counted at the output \
-           size too, which is an upper bound when shrinking.",
+    text: "A tap is a multiply-add. Bicubic: 4 taps per axis, more by the ratio of sizes when shrinking, because \
+           antialiasing widens the kernel; two axes. Bilinear: 4 taps at once. Linear: 2 taps, one axis. The first \
+           axis is also counted at the output size, which is an upper bound when shrinking.",
     source: "Keys 1981, Cubic Convolution Interpolation; antialiasing as torch.nn.functional.interpolate does it",
 };
 

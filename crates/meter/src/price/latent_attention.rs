@@ -7,9 +7,9 @@ use crate::term::{Term, term};
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y = softmax(scale * (q c^T + r k^T)) c, for B batches of H heads, S queries, T latent vectors c of width L \
                  and rotated keys k of width R",
-    text: "Scores take L + R multiply-adds a pair, weighted latent vectors L. Softmax and scale take six a pair. Latent \
-           vectors and keys have no heads: each is read once for all of them, and scores stay on chip. Pairs above the \
-           diagonal are skipped.",
+    text: "Scores take L + R multiply-adds per pair, weighted latent vectors L. Softmax and scale take six FLOPs per \
+           pair. Latent vectors and keys have no heads: each is read once for all of them, and scores stay on chip. \
+           Pairs above the diagonal are skipped.",
     source: "DeepSeek-AI 2024, DeepSeek-V2, section 2.1 and appendix C: the expanding matrices absorbed",
 };
 

@@ -5,7 +5,7 @@ use crate::term::Term;
 
 pub(super) const COPY: Derivation = Derivation {
     definition: "the same values in another place, order or element type",
-    text: "No FLOPs. What is kept is read once and the result is written once; zeros of padding are written.",
+    text: "No FLOPs. The kept part is read once and the result is written once, including zero padding.",
     source: "counted from the definition",
 };
 

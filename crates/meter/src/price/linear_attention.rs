@@ -7,20 +7,20 @@ use crate::term::{Quantity, Symbols, Term, term};
 pub(super) const GATED_DELTA: Derivation = Derivation {
     definition: "S = S * exp(g); S = S + k (beta * (v - S^T k))^T; y = S^T q, position by position, for B batches of H heads \
                  with keys of width K and values of width V; q and k scaled to length one",
-    text: "Many positions are processed in chunks of C, n of them, the last filled up: keys with keys and queries with keys \
-           take C^2 K multiply-adds each, queries' weights with values C^2 V, and reading the state twice and writing it once \
-           C K V each. The triangular systems of a chunk take C^2 (K + V) FLOPs of vector work. One position takes seven \
-           operations for each element of the state. The state is kept in single precision: it is written once a pass, and \
-           read once by a single position.",
+    text: "Many positions are processed in chunks of C, n of them, the last one padded: keys with keys and queries \
+           with keys take C^2 K multiply-adds each, queries' weights with values C^2 V, and reading the state twice \
+           and writing it once C K V each. The triangular systems of a chunk take C^2 (K + V) FLOPs of vector work. \
+           One position takes seven operations for each element of the state. The state is kept in single precision: \
+           it is written once per pass, and read once by a single position.",
     source: "Yang, Kautz and Hatamizadeh 2024, Gated Delta Networks, sections 3.2 and 3.3; transformers, \
              torch_chunk_gated_delta_rule and torch_recurrent_gated_delta_rule",
 };
 
 pub(super) const CAUSAL_CONV: Derivation = Derivation {
-    definition: "y[c, t] = sum over k taps of weight[c, k] * x[c, t - k], each channel on its own",
-    text: "Two FLOPs for each tap, channel and output. The published code pads both ends and drops what is past the last \
-           position, so L = S + k - 1 outputs are computed for S positions, and two for a single one. The last k inputs are \
-           kept for the next pass.",
+    definition: "y[c, t] = sum over k taps of weight[c, k] * x[c, t - k], each channel separately",
+    text: "Two FLOPs for each tap, channel and output. The published code pads both ends and drops everything past the \
+           last position, so L = S + k - 1 outputs are computed for S positions, and two for a single one. The last k \
+           inputs are kept for the next pass.",
     source: "transformers, causal_conv1d_fn and causal_conv1d_update; torch.utils.flop_counter conv_flop_count",
 };
 

@@ -7,9 +7,9 @@ use crate::term::{Quantity, Symbols, Term, term};
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "h = exp(dt * A) * h + dt * b * x; y = h c + D * x, position by position, for B batches of C channels with a \
                  state of N each",
-    text: "Reading the state is a matmul of N multiply-adds for each channel and position. Discretising and writing it take \
-           seven operations for each element and position. The state is kept in single precision: it is written once a pass, \
-           and read once by a single position.",
+    text: "Reading the state is a matmul of N multiply-adds for each channel and position. Discretising and writing it \
+           take seven operations for each element and position. The state is kept in single precision: it is written \
+           once per pass, and read once by a single position.",
     source: "Gu and Dao 2023, Mamba, section 3.3; transformers, mamba_selective_scan and mamba_selective_state_update",
 };
 

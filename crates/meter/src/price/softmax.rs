@@ -12,14 +12,14 @@ pub(super) const SOFTMAX: Derivation = Derivation {
 
 pub(super) const TOP_K: Derivation = Derivation {
     definition: "indices of the k largest of each row",
-    text: "k selections, each one comparison per element: an upper bound that no real selection needs to reach, and \
-           far below anything that takes time.",
+    text: "k selections, each one comparison per element: an upper bound that real selections stay below, and \
+           negligible either way.",
     source: "counted from the definition",
 };
 
 pub(super) const LIMIT_GROUPS: Derivation = Derivation {
-    definition: "scores of experts outside the m best of g groups are set out of reach; a group is as good as the sum of \
-                 its n best",
+    definition: "scores of experts outside the m best of g groups are masked; the score of a group is the sum of its n \
+                 best",
     text: "n selections within every group, one comparison per score each; m selections among g groups for each token; \
            one choice per score.",
     source: "counted from the definition; DeepSeek-V3 technical report 2024, section 2.1.2",

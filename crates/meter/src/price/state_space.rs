@@ -9,12 +9,12 @@ use crate::term::{Quantity, Symbols, Term, term};
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "h = exp(dt * A) * h + dt * x b^T; y = h c + D * x, position by position, for B batches of H heads of width P \
                  with a state of N for each element; b and c are shared by the heads of one of G groups",
-    text: "Many positions are processed in chunks of C, n of them, the last filled up: b with c takes C^2 N multiply-adds a \
-           chunk, the weights with x C^2 P, and writing and reading the state C P N each. The published code computes the \
-           first for every head and passes states on by a matmul over all chunks, (n + 1)^2 P N. Fused kernels compute it once \
-           a group and pass states on one after the other, which is vector work. One position takes five operations for each \
-           element of the state beside the matmul that reads it. The state is kept in single precision: it is written once a \
-           pass, and read once by a single position.",
+    text: "Many positions are processed in chunks of C, n of them, the last one padded: b with c takes C^2 N \
+           multiply-adds per chunk, the weights with x C^2 P, and writing and reading the state C P N each. The \
+           published code computes the first for every head and passes states on by a matmul over all chunks, (n + \
+           1)^2 P N. Fused kernels compute it once per group and pass states on in sequence, which is vector work. One \
+           position takes five operations for each element of the state beside the matmul that reads it. The state is \
+           kept in single precision: it is written once per pass, and read once by a single position.",
     source: "Dao and Gu 2024, Transformers are SSMs, section 6 and listing 1; transformers, mamba2_chunk_scan and \
              mamba2_selective_state_update; mamba_ssm, ssd_combined and ssd_bmm",
 };

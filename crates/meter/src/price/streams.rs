@@ -11,9 +11,10 @@ pub(super) const COLLAPSE: Derivation = Derivation {
 };
 
 pub(super) const MIX: Derivation = Derivation {
-    definition: "streams = weights * x + M^T streams, M being N x N and made doubly stochastic by i Sinkhorn iterations",
-    text: "N multiply-adds for each element of the streams, one multiplication and one addition for what is added. An iteration \
-           divides by sums of rows and of columns, four operations for each element of M.",
+    definition: "streams = weights * x + M^T streams, where M is N x N and made doubly stochastic by i Sinkhorn \
+                 iterations",
+    text: "N multiply-adds for each element of the streams, plus one multiplication and one addition for the added \
+           term. An iteration divides by sums of rows and of columns, four operations for each element of M.",
     source: "Xie et al. 2026, mHC: Manifold-Constrained Hyper-Connections; transformers, DeepseekV4DecoderLayer",
 };
 

@@ -292,7 +292,7 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
         ));
     }
     if let Some(whole) = subject.config.decoder().and_then(|decoder| decoder.part_of.as_deref()) {
-        texts.push(format!("Only the decoder of {whole} is modelled, on text: its other parts are not known."));
+        texts.push(format!("Only the decoder of {whole} is modelled, on text: its other parts are not supported."));
     }
     texts.extend(of_checkpoint(subject));
     texts.extend(of_storage(&subject.workload.quantisation));
@@ -341,9 +341,7 @@ fn of_sharing(parallel: &Parallel) -> Vec<String> {
         parallel.pipeline
     )];
     if parallel.pipeline > 1 {
-        texts.push(
-            "One batch passes through the pipeline stages one after the other, without micro-batches.".to_owned(),
-        );
+        texts.push("One batch passes through the pipeline stages in sequence, without micro-batches.".to_owned());
     }
     texts
 }

@@ -56,8 +56,8 @@ pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> String {
         }
     }
     match found.is_empty() {
-        true => "a reader of its fields".to_owned(),
-        false => format!("a reader of its fields, and {}", found.join(", ")),
+        true => "support for its config fields".to_owned(),
+        false => format!("support for its config fields, and {}", found.join(", ")),
     }
 }
 

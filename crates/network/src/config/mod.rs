@@ -75,7 +75,7 @@ fn bounded(decoder: &decoder::DecoderConfig) -> Result<(), ConfigProblem> {
     match experts.fold(0, u64::saturating_add) {
         experts if experts > MOST_EXPERTS => Err(ConfigProblem::Invalid {
             field: "num_hidden_layers".to_owned(),
-            found: format!("{}, with {experts} experts in all layers together", decoder.layers.len()),
+            found: format!("{}, with {experts} experts in total over all layers", decoder.layers.len()),
             expected: format!("at most {MOST_EXPERTS} experts"),
         }),
         _ => Ok(()),
@@ -302,7 +302,7 @@ mod tests {
         let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
         assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
-        assert!(plain.contains("it would need a reader of its fields"), "{plain}");
+        assert!(plain.contains("it would need support for its config fields"), "{plain}");
     }
 
     #[test]

@@ -157,9 +157,11 @@ impl T5Config {
 /// That no weights are quantised: how a checkpoint keeps them is only read for decoders.
 pub(super) fn unquantised(fields: &Fields<'_>) -> Result<(), ConfigProblem> {
     match fields.states("quantization_config") {
-        true => {
-            Err(fields.wrong("quantization_config", "an object", "none: of this family only plain weights are read"))
-        }
+        true => Err(fields.wrong(
+            "quantization_config",
+            "an object",
+            "none: only unquantised weights of this family are supported",
+        )),
         false => Ok(()),
     }
 }
@@ -189,7 +191,7 @@ mod tests {
             (r#"{"model_type": "t5", "feed_forward_proj": "gated-tanh"}"#, "`feed_forward_proj` is \"gated-tanh\""),
             (r#"{"model_type": "t5", "relative_attention_num_buckets": 30}"#, "a multiple of 4"),
             (r#"{"model_type": "t5", "relative_attention_max_distance": 8}"#, "`relative_attention_max_distance` is 8"),
-            (r#"{"model_type": "t5", "quantization_config": {"quant_method": "fp8"}}"#, "only plain weights are read"),
+            (r#"{"model_type": "t5", "quantization_config": {"quant_method": "fp8"}}"#, "only unquantised weights"),
             (r#"{"architectures": ["T5EncoderModel"], "model_type": "t5"}"#, "`T5EncoderModel`"),
         ] {
             let error = read(text).unwrap_err();

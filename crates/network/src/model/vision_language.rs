@@ -139,7 +139,7 @@ impl VisionLanguage {
             Tower::Patches(tower) => {
                 let [width, height] = images.pixels.ok_or_else(|| {
                     NetworkError::Prompt(
-                        "this network takes patches; the number of pixels across and down is missing".into(),
+                        "this network takes image patches; the image width and height in pixels are missing".into(),
                     )
                 })?;
                 tower.forward(b, &images.global, [height, width])?

@@ -130,8 +130,7 @@ impl Encoder {
             let positions = self.positions.table(b)?;
             let [length, rows] = [b.shape(&x).dims()[1], b.shape(&positions).dims()[0]];
             if length != rows {
-                let expected =
-                    format!("{length} positions of sound; this encoder takes {rows}, which is thirty seconds");
+                let expected = format!("{length} audio positions; this encoder takes {rows}, which is thirty seconds");
                 return Err(NetworkError::Prompt(expected));
             }
             let mut x = b.add(&x, &positions)?;

@@ -31,7 +31,7 @@ impl<R: Read> Bundle<R> {
         let mut start = [0; START.len()];
         input.read_exact(&mut start).map_err(|error| broken(name, INDEX, error))?;
         if start != START {
-            return Err(refusal(name, "start", "it is not a bundle that `llm-perf pack` wrote".to_owned()));
+            return Err(refusal(name, "start", "not a bundle written by `llm-perf pack`".to_owned()));
         }
         let input = BufReader::with_capacity(256 * 1024, Cursor::new(start).chain(input));
         let mut content = GzDecoder::new(input);
@@ -41,7 +41,7 @@ impl<R: Read> Bundle<R> {
         let bytes = bytes.ok_or_else(|| refused(format!("the archive does not start with {INDEX}")))?;
         if bytes > MOST_INDEX_BYTES {
             return Err(refused(format!(
-                "its size is {}, more than {}",
+                "its size is {}; at most {} is read",
                 Bytes::new(bytes),
                 Bytes::new(MOST_INDEX_BYTES)
             )));
@@ -54,7 +54,7 @@ impl<R: Read> Bundle<R> {
         let index: BundleIndex = serde_json::from_slice(&text).map_err(|error| refused(error.to_string()))?;
         check(&index).map_err(|(place, reason)| refusal(name, &place, reason))?;
         let mut bundle = Self { name: name.to_owned(), content, index, next: 0 };
-        bundle.expect(INDEX, &vec![0; padding(bytes)], "its padding")?;
+        bundle.expect(INDEX, &vec![0; padding(bytes)], "padding")?;
         Ok(bundle)
     }
 
@@ -81,7 +81,7 @@ impl<R: Read> Bundle<R> {
     ) -> Result<Option<BundleFile>, CollectError> {
         let Some(file) = self.upcoming().cloned() else { return Ok(None) };
         self.next += 1;
-        self.expect(&file.path, &header(&file.path, file.bytes.get()), "its header")?;
+        self.expect(&file.path, &header(&file.path, file.bytes.get()), "header")?;
         let mut content = Hashing::new((&mut self.content).take(file.bytes.get()));
         let mut piece = vec![0; 256 * 1024];
         loop {
@@ -99,19 +99,19 @@ impl<R: Read> Bundle<R> {
             let reason = format!("expected sha256 {}, found {}", file.sha256, digest.sha256);
             return Err(refusal(&self.name, &file.path, reason));
         }
-        self.expect(&file.path, &vec![0; padding(file.bytes.get())], "its padding")?;
+        self.expect(&file.path, &vec![0; padding(file.bytes.get())], "padding")?;
         Ok(Some(file))
     }
 
     /// Makes sure that nothing follows, and gives back the index.
     pub fn finish(mut self) -> Result<BundleIndex, CollectError> {
         const END: &str = "end";
-        self.expect(END, &[0; 2 * BLOCK], "the mark of the end")?;
+        self.expect(END, &[0; 2 * BLOCK], "end marker")?;
         // Reading to the end compares the checksum of the whole stream too.
         let more = self.content.read(&mut [0]).map_err(|error| broken(&self.name, END, error))?;
         let rest = self.content.get_mut().fill_buf().map_err(|error| broken(&self.name, END, error))?;
         if more > 0 || !rest.is_empty() {
-            return Err(refusal(&self.name, END, "something follows the last file".to_owned()));
+            return Err(refusal(&self.name, END, "unexpected data after the last file".to_owned()));
         }
         Ok(self.index)
     }
@@ -121,7 +121,7 @@ impl<R: Read> Bundle<R> {
         self.content.read_exact(&mut found).map_err(|error| broken(&self.name, place, error))?;
         match found == expected {
             true => Ok(()),
-            false => Err(refusal(&self.name, place, format!("{what} is not as the index makes it"))),
+            false => Err(refusal(&self.name, place, format!("{what} does not match the index"))),
         }
     }
 }
@@ -136,7 +136,7 @@ fn check(index: &BundleIndex) -> Result<(), (String, String)> {
         return Err(in_index(format!("it lists more than {MOST_FILES} files")));
     }
     if index.total().is_none_or(|bytes| bytes.get() > MOST_BYTES) {
-        return Err(in_index(format!("its files have more than {} together", Bytes::new(MOST_BYTES))));
+        return Err(in_index(format!("its files total more than {}", Bytes::new(MOST_BYTES))));
     }
     let mut seen = BTreeSet::new();
     let mut folders = BTreeSet::new();
@@ -146,7 +146,7 @@ fn check(index: &BundleIndex) -> Result<(), (String, String)> {
             false => Some(RelativePath::new(&file.path).map_err(|error| (INDEX.to_owned(), error.to_string()))?),
         };
         if (place >= index.files.len()) != file.path.starts_with(&format!("{SOURCES}/")) {
-            return Err((file.path.clone(), format!("only sources lie in {SOURCES}/")));
+            return Err((file.path.clone(), format!("only source files may be in {SOURCES}/")));
         }
         folders.extend(path.iter().flat_map(RelativePath::parents).map(str::to_owned));
         if !seen.insert(file.path.as_str()) {
@@ -166,7 +166,7 @@ fn refusal(name: &Path, place: &str, reason: String) -> CollectError {
 /// The stream itself: cut off, damaged, or not to be read.
 fn broken(name: &Path, place: &str, error: io::Error) -> CollectError {
     match error.kind() {
-        ErrorKind::UnexpectedEof => refusal(name, place, "the bundle is cut off here".to_owned()),
+        ErrorKind::UnexpectedEof => refusal(name, place, "the bundle is truncated here".to_owned()),
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
             refusal(name, place, format!("the compressed data is damaged ({error})"))
         }

@@ -132,6 +132,6 @@ fn check_manifest(name: &Path, folder: &Path, index: &BundleIndex) -> Result<(),
     packed.sort_unstable();
     match listed == packed {
         true => Ok(()),
-        false => Err(refused("it lists other files than the bundle has".to_owned())),
+        false => Err(refused("its file list does not match the bundle".to_owned())),
     }
 }

@@ -122,7 +122,7 @@ pub fn self_check(folder: &Path) -> Result<(), String> {
 }
 
 fn load(path: &Path) -> Result<(), String> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path contains a zero byte".to_owned())?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path contains a NUL byte".to_owned())?;
     // SAFETY: the path is a C string. The library is ours; loading it starts nothing, and nothing of it is called.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if library.is_null() {
@@ -132,7 +132,7 @@ fn load(path: &Path) -> Result<(), String> {
     let missing = ENTRIES.iter().find(|entry| unsafe { libc::dlsym(library, entry.as_ptr()) }.is_null());
     // SAFETY: the handle is open, and nothing of the library is in use.
     unsafe { libc::dlclose(library) };
-    missing.map_or(Ok(()), |entry| Err(format!("it has no {}", entry.to_string_lossy())))
+    missing.map_or(Ok(()), |entry| Err(format!("it does not export {}", entry.to_string_lossy())))
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ impl Failure for WindowError {
     }
 
     fn hint(&self) -> Option<String> {
-        let step = "name ranges, and instances where only some are wanted: prefill, decode_step:8..16, prefill,decode_step:0..8";
+        let step = "list range names, each with an optional span of instances: prefill, decode_step:8..16, \
+                    prefill,decode_step:0..8";
         Some(step.to_owned())
     }
 }
@@ -41,14 +42,14 @@ impl Window {
                         None => instances.parse::<u32>().ok().and_then(|one| Some((one, one.checked_add(1)?))),
                     };
                     if ends.is_none_or(|(from, to)| from >= to) {
-                        return Err(wrong("instances are FROM..TO, TO excluded"));
+                        return Err(wrong("instances must be FROM..TO, with TO excluded"));
                     }
                     name
                 }
                 _ => part,
             };
             if name.is_empty() || name.len() > 64 {
-                return Err(wrong("a name has 1 to 64 bytes"));
+                return Err(wrong("a name must have 1 to 64 bytes"));
             }
         }
         Ok(Self(text.to_owned()))
@@ -74,7 +75,7 @@ mod tests {
         }
         assert_eq!(
             Window::read("step:5..5").unwrap_err().to_string(),
-            "`step:5..5` is not a valid window: instances are FROM..TO, TO excluded"
+            "`step:5..5` is not a valid window: instances must be FROM..TO, with TO excluded"
         );
     }
 }

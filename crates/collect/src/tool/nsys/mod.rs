@@ -25,7 +25,7 @@ pub fn serving(cuda_driver: Option<&str>) -> Result<InstalledTool, Shortfall> {
     let places = Places::of_this_machine();
     let found = NSYS.serving(find(&places), cuda_driver)?;
     if lacks_importer(&places, &found) {
-        let what = format!("{} is the copy inside Nsight Compute and lacks {IMPORTER_LIBRARY}", found.path.display());
+        let what = format!("{} ships with Nsight Compute and lacks {IMPORTER_LIBRARY}", found.path.display());
         let next_step = super::Complaint::ImporterLibrary.hint().to_owned();
         return Err(Shortfall { verdict: types::Verdict::Missing, found: what, next_step });
     }

@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(chosen(QueryEngine::DataFusion).unwrap(), QueryEngine::DataFusion);
         let cluster = QueryEngine::Ballista { scheduler: "head:50050".to_owned() };
         let error = chosen(cluster).unwrap_err();
-        let expected = format!("no Python interpreter here has ballista and datafusion; tried: {}", both.display());
+        let expected = format!("no Python interpreter with ballista and datafusion found; tried: {}", both.display());
         assert_eq!(error.to_string(), expected);
     }
 
@@ -136,11 +136,11 @@ mod tests {
         let places = Places { path: vec![root.path().to_owned()], ..patient() };
         let error = find(&places, None, &QueryEngine::Auto).unwrap_err();
         assert!(
-            error.to_string().starts_with("no Python interpreter here has duckdb or datafusion; tried: "),
+            error.to_string().starts_with("no Python interpreter with duckdb or datafusion found; tried: "),
             "{error}"
         );
-        assert!(error.hint().unwrap().starts_with("`pip install duckdb`"), "{:?}", error.hint());
+        assert!(error.hint().unwrap().starts_with("run `pip install duckdb`"), "{:?}", error.hint());
         let error = find(&Places::default(), None, &QueryEngine::Auto).unwrap_err();
-        assert_eq!(error.to_string(), "there is no python3 on PATH");
+        assert_eq!(error.to_string(), "python3 not found on PATH");
     }
 }

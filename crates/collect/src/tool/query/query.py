@@ -89,10 +89,10 @@ def check_file(path, found, metadata, table, schema):
     """Whether a file holds a table; `found` has the physical type of each column."""
     told = metadata.get("llm-perf.schema")
     if told != schema:
-        what = "it is no table of llm-perf" if told is None else "its schema is %s" % told
+        what = "it is not an llm-perf table" if told is None else "its schema is %s" % told
         raise Refused("table", "cannot read %s: %s; expected %s" % (path, what, schema))
     if metadata.get("llm-perf.table") != table["name"]:
-        raise Refused("table", "cannot read %s: it holds the table %s" % (path, metadata.get("llm-perf.table")))
+        raise Refused("table", "cannot read %s: it contains the table %s" % (path, metadata.get("llm-perf.table")))
     for column, kind in table["columns"]:
         if found.get(column) != PHYSICAL[kind]:
             problem = "is missing" if column not in found else "has type %s, not %s" % (found[column], PHYSICAL[kind])
@@ -150,7 +150,7 @@ class DuckDb:
             self.connection.execute("SET lock_configuration = true")
         except (duckdb.CatalogException, duckdb.InvalidInputException) as error:
             if "unrecognized configuration parameter" in str(error).lower():
-                message = "duckdb %s cannot be kept to the folders named: %s" % (self.version, first_line(error))
+                message = "duckdb %s cannot be restricted to the given folders: %s" % (self.version, first_line(error))
                 raise Refused("engine", message) from error
             raise
 
@@ -188,7 +188,7 @@ class DuckDb:
     def single(self, sql):
         statements = self.connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != self.duckdb.StatementType.SELECT:
-            raise Refused("statement", "only one SELECT is run")
+            raise Refused("statement", "expected exactly one SELECT")
 
     def rows(self, sql):
         """Names and types of the columns, then the rows."""
@@ -422,7 +422,7 @@ def main():
     except Refused as error:
         channel.tell("failed", kind=error.kind, message=str(error))
     except MemoryError:
-        channel.tell("failed", kind="memory", message="memory ran out")
+        channel.tell("failed", kind="memory", message="out of memory")
     except BrokenPipeError:
         return 1
     except BaseException as error:

@@ -19,9 +19,9 @@ COLUMNS = [
     "window", "rows", "width", "bytes", "microseconds",
 ]
 # Shares of the time for each part; what one part leaves over goes to the next.
-SHARES = [("gemm", 0.37), ("attention", 0.36), ("masked", 0.14), ("ramps", 0.07), ("grouped", 0.06)]
+SHARES = [("gemm", 0.37), ("attention", 0.36), ("masked attention", 0.14), ("memory", 0.07), ("grouped GEMM", 0.06)]
 # The same for ten seconds: enough attention for a curve, and masks from attention without one.
-QUICK_SHARES = [("gemm", 0.3), ("attention", 0.52), ("ramps", 0.1), ("grouped", 0.08)]
+QUICK_SHARES = [("gemm", 0.3), ("attention", 0.52), ("memory", 0.1), ("grouped GEMM", 0.08)]
 # Landmarks whose times differ by more than this (as a median) between the beginning and the end make the points incomparable.
 # A device that warms up under a minute of GEMMs moves by a twentieth; its clock, kept beside them, by more from reading to reading.
 DRIFT = 0.1
@@ -106,7 +106,7 @@ class Points:
 
     def add(self, microseconds, **cells):
         if not (math.isfinite(microseconds) and microseconds > 0):
-            return self.skip(cells.get("op", "?"), "a time of %s" % microseconds)
+            return self.skip(cells.get("op", "?"), "invalid time %s" % microseconds)
         cells["microseconds"] = "%.4f" % microseconds
         self.file.write(",".join(str(cells.get(column, "")) for column in COLUMNS) + "\n")
         self.count += 1
@@ -249,7 +249,7 @@ def gemms(torch, meter, points, device, deadline, count):
     for place, dtype in enumerate(dtypes):
         made = gemm_call(torch, dtype, device)
         if made is None:
-            points.skip("gemm %s" % dtype, "torch has no such GEMM here")
+            points.skip("gemm %s" % dtype, "not supported by torch on this device")
             continue
         make, call = made
         # Every element type gets its part of the time, the first twice as much: most models run in it.
@@ -365,7 +365,7 @@ def ramps(torch, meter, points, device, deadline, quick):
             points.add(best, op="h2d", dtype="uint8", bytes=2 ** exponent)
         except Exception as error:
             points.skip("h2d", error)
-    say("ramps done")
+    say("elementwise and copies done")
 
 
 def masked_attention(torch, meter, points, device, deadline, count):
@@ -403,7 +403,7 @@ def masked_attention(torch, meter, points, device, deadline, count):
             done += 1
         except Exception as error:
             points.skip("masked_attention", error)
-    say("attention under a mask: %d shapes" % done)
+    say("masked attention: %d shapes" % done)
 
 
 def kinds(torch, meter, points, device, deadline, quick):
@@ -463,7 +463,7 @@ def kinds(torch, meter, points, device, deadline, quick):
             points.add(meter.time(call, sets, 4 + 4 * count * width / 1e6), op=name, dtype="fp32", rows=count, width=width)
         except Exception as error:
             points.skip(name, error)
-    say("kinds of kernels done")
+    say("other kernels done")
 
 
 def memory(torch, meter, points, device, deadline, quick):
@@ -616,11 +616,11 @@ def main():
 
     device = request["device"]
     if not torch.cuda.is_available():
-        reason = "torch was built without CUDA" if torch.version.cuda is None else "torch finds no CUDA device"
+        reason = "torch was built without CUDA" if torch.version.cuda is None else "torch found no CUDA device"
         sys.exit("%s cannot be calibrated: %s" % (device, reason))
     number = int(device.partition(":")[2] or 0)
     if number >= torch.cuda.device_count():
-        sys.exit("%s is not there: torch finds %d CUDA devices" % (device, torch.cuda.device_count()))
+        sys.exit("%s is not available: torch found %d CUDA devices" % (device, torch.cuda.device_count()))
     torch.cuda.set_device(number)
     torch.set_grad_enabled(False)
     quick = request["seconds"] <= 15
@@ -637,9 +637,9 @@ def main():
     parts = {
         "gemm": lambda until: gemms(torch, meter, points, device, until, 240 if quick else 640),
         "attention": lambda until: attention(torch, meter, points, device, until, 200 if quick else 1000),
-        "masked": lambda until: masked_attention(torch, meter, points, device, until, 32),
-        "ramps": lambda until: memory(torch, meter, points, device, until, quick),
-        "grouped": lambda until: grouped_gemms(torch, meter, points, device, until, 60 if quick else 160),
+        "masked attention": lambda until: masked_attention(torch, meter, points, device, until, 32),
+        "memory": lambda until: memory(torch, meter, points, device, until, quick),
+        "grouped GEMM": lambda until: grouped_gemms(torch, meter, points, device, until, 60 if quick else 160),
     }
     for name, share in QUICK_SHARES if quick else SHARES:
         now = time.monotonic()

@@ -68,11 +68,11 @@ def choose_device(torch, wanted):
         return "cuda:%d" % (local % torch.cuda.device_count()) if cuda else "cpu"
     if wanted.startswith("cuda"):
         if not cuda:
-            reason = "torch was built without CUDA" if torch.version.cuda is None else "torch finds no CUDA device"
-            raise Refused("device", "%s is not there: %s" % (wanted, reason))
+            reason = "torch was built without CUDA" if torch.version.cuda is None else "torch found no CUDA device"
+            raise Refused("device", "%s is not available: %s" % (wanted, reason))
         number = int(wanted.partition(":")[2] or 0)
         if number >= torch.cuda.device_count():
-            raise Refused("device", "%s is not there: torch finds %d CUDA devices" % (wanted, torch.cuda.device_count()))
+            raise Refused("device", "%s is not available: torch found %d CUDA devices" % (wanted, torch.cuda.device_count()))
         return "cuda:%d" % number
     return wanted
 
@@ -289,12 +289,12 @@ def build_transformer(torch, wanted, device, channel):
     try:
         import transformers
     except ImportError as error:
-        raise Refused("transformers", "this model needs transformers: %s" % error) from error
+        raise Refused("transformers", "this model requires transformers: %s" % error) from error
     path, trust = wanted["path"], wanted["trust_remote_code"]
     raw = read_config(path)
     folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
     if raw.get("auto_map") and not trust and not known_type(transformers, raw):
-        raise Refused("remote_code", "%s brings Python code of its own" % folder)
+        raise Refused("remote_code", "%s contains its own Python code" % folder)
     config = transformers.AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=trust)
     if wanted["attention"]:
         config._attn_implementation = wanted["attention"]
@@ -321,7 +321,7 @@ def build_transformer(torch, wanted, device, channel):
                 raise
             problem = error
     else:
-        raise Refused("config", "no auto class of transformers %s knows %s: %s" % (
+        raise Refused("config", "no auto class of transformers %s supports %s: %s" % (
             transformers.__version__, raw.get("model_type"), problem))
     # Its element types stay as it was made: some keep a few tensors in higher precision.
     model = model.to(device)
@@ -391,7 +391,7 @@ def build(torch, wanted, device, channel):
     if kind == "factory":
         model, inputs = build_factory(wanted)
         if not isinstance(model, torch.nn.Module):
-            raise Refused("factory", "%s gave a %s, not a torch.nn.Module" % (wanted["factory"], type(model).__name__))
+            raise Refused("factory", "%s returned a %s, not a torch.nn.Module" % (wanted["factory"], type(model).__name__))
         dtype = getattr(torch, wanted["dtype"]) if wanted["dtype"] else None
         return model.to(device=device, dtype=dtype), inputs
     return build_transformer(torch, wanted, device, channel), None
@@ -462,7 +462,7 @@ def random_tokens(torch, model, given):
     """Random tokens for a model that came without inputs and has a vocabulary."""
     vocabulary = getattr(getattr(model, "config", None), "vocab_size", None)
     if vocabulary is None:
-        raise Refused("factory", "the factory gave a model without inputs, and the model has no vocabulary to draw from")
+        raise Refused("factory", "the factory returned no inputs, and the model has no vocabulary to draw random tokens from")
     generator = torch.Generator().manual_seed(given["seed"])
     return {"input_ids": torch.randint(0, vocabulary, (given["batch"], given["tokens"]), generator=generator)}
 
@@ -505,7 +505,7 @@ def picture_arguments(torch, model, whole, text, device, dtype):
     token = next((value for name in ("image_token_id", "image_token_index", "media_placeholder_token_id")
                   if (value := getattr(config, name, None)) is not None), None)
     if vision is None or token is None:
-        raise Refused("pictures", "how %s takes images is not known" % type(model).__name__)
+        raise Refused("pictures", "cannot prepare images for %s: its image inputs are unknown" % type(model).__name__)
     side = getattr(vision, "image_size", None) or whole.shape[-1]
     side = side if isinstance(side, int) else side[0]
     merge = getattr(vision, "spatial_merge_size", None)
@@ -569,8 +569,8 @@ class Runner:
         keep = next((name for name in ("logits_to_keep", "num_logits_to_keep") if name in names), None)
         if request["last_logits_only"]:
             if keep is None:
-                raise Refused("settings", "%s always computes the logits of all positions: its forward takes no "
-                              "logits_to_keep, so infer.logits=last cannot be had" % type(model).__name__)
+                raise Refused("settings", "%s always computes the logits of all positions: its forward has no "
+                              "logits_to_keep, so infer.logits=last is not available" % type(model).__name__)
             self.extra[keep] = 1
 
     def infer(self, item):
@@ -721,7 +721,7 @@ def count_flops(torch, runner, item, channel):
     try:
         from torch.utils.flop_counter import FlopCounterMode
     except ImportError:
-        channel.tell("note", text="this torch has no FLOP counter; it came with 2.1")
+        channel.tell("note", text="this version of torch has no FLOP counter; it requires torch 2.1")
         return
     model, notes = runner.model, []
 
@@ -735,10 +735,10 @@ def count_flops(torch, runner, item, channel):
     # Grouped products have no formula in torch's counter, nor has fused attention with shared heads in every version; a
     # loop over the experts and attention written out do the same work in plain products.
     if any(path.endswith("experts") for path, _ in model.named_modules()):
-        switch("set_experts_implementation", "eager", "experts one after the other")
+        switch("set_experts_implementation", "eager", "experts run one by one")
     before = getattr(getattr(model, "config", None), "_attn_implementation", None)
     if before not in (None, "eager"):
-        switch("set_attn_implementation", "eager", "attention written out")
+        switch("set_attn_implementation", "eager", "eager attention")
 
     def counted(forward):
         with torch.inference_mode(), FlopCounterMode(display=False) as counter:

@@ -80,7 +80,7 @@ mod tests {
         let places = Places { path: vec![first.clone(), second], ..patient() };
         assert_eq!(find(&places, None).unwrap(), wanted);
         let error = find(&Places { path: vec![first], ..patient() }, None).unwrap_err();
-        assert!(error.to_string().starts_with("no Python interpreter here has torch"), "{error}");
+        assert!(error.to_string().starts_with("no Python interpreter with torch found"), "{error}");
         assert!(error.hint().unwrap().contains("--python"));
     }
 
@@ -93,8 +93,8 @@ mod tests {
         assert!(matches!(find(&places, without.to_str()), Err(CollectError::NoTorch { .. })));
         assert_eq!(find(&Places { python: Some(with.clone()), ..patient() }, None).unwrap(), with);
         let error = find(&places, Some("/nowhere/python")).unwrap_err();
-        assert_eq!(error.to_string(), "there is no interpreter `/nowhere/python`");
-        assert_eq!(find(&Places::default(), None).unwrap_err().to_string(), "there is no python3 on PATH");
+        assert_eq!(error.to_string(), "Python interpreter `/nowhere/python` not found");
+        assert_eq!(find(&Places::default(), None).unwrap_err().to_string(), "python3 not found on PATH");
     }
 
     #[test]

@@ -65,7 +65,7 @@ class Base:
         if self.given["kind"] != "made":
             return self.again({**self.given, "count" if self.given["kind"] == "pictures" else "batch": count})
         if self.item.facts.get("batch", 1) != 1:
-            raise Unfit("the factory brings a batch of its own")
+            raise Unfit("the factory sets its own batch")
         more = copy.copy(self.item)
         times = lambda one: self.torch.cat([one] * count) if isinstance(one, self.torch.Tensor) else one
         more.args = [times(one) for one in self.item.args]
@@ -97,9 +97,9 @@ class Variant:
     def with_last_logits(self):
         keep = next((name for name in ("logits_to_keep", "num_logits_to_keep") if name in self.base.takes), None)
         if keep is None:
-            raise Unfit("the forward of %s takes no logits_to_keep" % type(self.model).__name__)
+            raise Unfit("the forward of %s has no logits_to_keep" % type(self.model).__name__)
         if keep in self.extra:
-            raise Unfit("the baseline computes the logits of the last position only")
+            raise Unfit("the baseline already computes the logits of the last position only")
         if not self.base.count:
             raise Unfit("the model generates no tokens")
         self.extra[keep] = 1
@@ -117,15 +117,15 @@ class Variant:
     def switch_attention(self, name):
         base = self.base
         if not base.published or not hasattr(self.model, "set_attn_implementation"):
-            raise Unfit("%s chooses its attention when it is built, and not by transformers" % type(self.model).__name__)
+            raise Unfit("%s does not choose its attention implementation through transformers" % type(self.model).__name__)
         if base.attention() == name:
-            raise Unfit("the baseline computes attention with %s" % name)
+            raise Unfit("the baseline already uses %s attention" % name)
         self.attention = name
 
     def with_bf16(self):
         torch = self.base.torch
         if self.base.dtype == torch.bfloat16:
-            raise Unfit("the baseline computes in bfloat16")
+            raise Unfit("the baseline already computes in bfloat16")
         self.own_bytes = sum(one.numel() * one.element_size() for one in self.base.model.parameters())
         self.model = converted(torch, self.model, torch.bfloat16)
         self.item = copy.copy(self.item)
@@ -134,7 +134,7 @@ class Variant:
 
     def in_batch(self, count):
         if count == self.batch:
-            raise Unfit("the baseline has a batch of %d" % count)
+            raise Unfit("the baseline already has a batch of %d" % count)
         self.item = self.base.in_batch(count)
         if self.model is not self.base.model:
             torch = self.base.torch
@@ -146,9 +146,9 @@ class Variant:
             # Other prompts than the first in the other rows, or a mixture of experts would meet the same tokens in each.
             rows = [ids[:1]] + [ids[:1].roll(row, dims=1) for row in range(1, count)]
             self.item.kwargs = {"input_ids": self.base.torch.cat(rows)}
-            self.notes.append("the other sequences have the tokens of the first in another order")
+            self.notes.append("the other sequences are rotations of the first")
         else:
-            self.notes.append("all sequences are the same")
+            self.notes.append("all sequences are identical")
 
     def with_cuda_graph(self):
         if not self.base.cuda:
@@ -250,9 +250,9 @@ class Variant:
 
     def with_static_cache(self):
         if "input_ids" not in self.item.kwargs or "past_key_values" not in self.base.takes:
-            raise Unfit("%s takes no cache by the name past_key_values" % type(self.model).__name__)
+            raise Unfit("%s has no past_key_values argument" % type(self.model).__name__)
         if not self.base.published:
-            raise Unfit("the code of %s is its own, and static caches are those of transformers" % type(self.model).__name__)
+            raise Unfit("%s is not a transformers model, and static caches need one" % type(self.model).__name__)
         from transformers import StaticCache
 
         sizes = {"config": self.model.config, "max_cache_len": self.prompt() + self.base.count + SPARE}
@@ -268,14 +268,14 @@ class Variant:
 
             self.cache.layers = [StaticLayer(sizes["max_cache_len"]) if getattr(layer, "is_sliding", False) else layer
                                  for layer in layers]
-            self.notes.append("layers with a sliding window keep the whole sequence in the static cache")
+            self.notes.append("sliding-window layers keep the whole sequence in the static cache")
 
     def static_cache_or_none(self):
         try:
             self.with_static_cache()
             return True
         except Unfit as problem:
-            self.notes.append("over the model's own cache: %s" % problem)
+            self.notes.append("uses the model's own cache: %s" % problem)
             return False
 
     def positions(self, position):
@@ -518,7 +518,7 @@ class Trial:
         self.channel.tell("trying", remedy=name, done=done, total=len(self.names))
         left = self.left(share)
         if left <= 0:
-            self.end(name, "not_reached", reason="the %g s for tries were over" % self.wanted["limit_s"])
+            self.end(name, "not_reached", reason="the %g s time budget ran out" % self.wanted["limit_s"])
             return
         facts = {}
         try:
@@ -528,7 +528,7 @@ class Trial:
         except Unfit as problem:
             self.end(name, "not_applicable", reason=str(problem))
         except OutOfTime:
-            self.end(name, "not_reached", reason="not finished when the %g s for tries were over" % self.wanted["limit_s"])
+            self.end(name, "not_reached", reason="not finished when the %g s time budget ran out" % self.wanted["limit_s"])
         except Exception as error:
             self.end(name, "failed", reason=reason_of(error))
         finally:
@@ -608,23 +608,23 @@ class Trial:
     def with_copies(self, remedies):
         """Inputs in host memory, pinned and not: what the copy takes is part of both sides."""
         if not self.base.cuda:
-            raise Unfit("inputs are copied nowhere on a CPU")
+            raise Unfit("no inputs are copied on a CPU")
         if remedies != ["pinned-inputs"]:
-            raise Unfit("pinned-inputs has a baseline of its own, and is tried alone")
+            raise Unfit("pinned-inputs has its own baseline and cannot be combined")
         pair = []
         for pinned in (False, True):
             variant = Variant(self.base, [], "pinned" if pinned else "pageable")
             variant.item = copy.copy(variant.item)
             variant.item.args = in_host_memory(self.base.torch, variant.item.args, pinned)
             variant.item.kwargs = in_host_memory(self.base.torch, variant.item.kwargs, pinned)
-            variant.notes = ["on both sides the request starts with the copy of its inputs to the device"]
+            variant.notes = ["both sides start with the copy of the inputs to the device"]
             pair.append(variant)
         return pair
 
     def warm_up(self, name):
         """The measured passes of the run against the same after more inferences."""
         if not self.earlier:
-            raise Unfit("the passes of the run answered with fewer tokens, or its stages were timed inside")
+            raise Unfit("the measured passes generated fewer tokens, or timed stages inside the forward pass")
         later = [self.plain.run() for _ in range(max(FEWEST_ROUNDS, len(self.earlier)))]
         for number, wall in enumerate(self.earlier):
             turn = Turn()
@@ -633,7 +633,7 @@ class Trial:
             self.tell(name, True, number, self.plain, turn)
         for number, turn in enumerate(later):
             self.tell(name, False, number, self.plain, turn)
-        return {"notes": ["the baseline is the measured passes of this run, which came first: the two cannot take turns"]}
+        return {"notes": ["the baseline is the measured passes of this run, which ran first, so the two sides do not alternate"]}
 
 
 @contextlib.contextmanager

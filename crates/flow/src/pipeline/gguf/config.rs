@@ -42,15 +42,15 @@ pub(super) fn json(header: &GgufHeader, file: &str) -> Result<String, GgufError>
         return Err(GgufError::model(
             file,
             "the metadata has no `general.architecture`",
-            "this is a part of a model, such as an adapter or a vision projector; name the file of the language model",
+            "this is part of a model, such as an adapter or a vision projector; pass the file of the language model",
         ));
     };
     let Some(architecture) = ARCHITECTURES.iter().find(|known| known.name == name) else {
         let known = ARCHITECTURES.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
         return Err(GgufError::model(
             file,
-            format!("architecture `{}` is not supported; known are {known}", name.escape_debug()),
-            "name the config.json of the model instead, if its family is one that `llm-perf models` lists",
+            format!("architecture `{}` is not supported; expected one of {known}", name.escape_debug()),
+            "pass the config.json of the model instead, if `llm-perf models` lists its family",
         ));
     };
     let keys = Keys { header, file, architecture: architecture.name };
@@ -85,7 +85,7 @@ impl Keys<'_> {
         };
         one.and_then(GgufValue::as_u64).map(Some).ok_or_else(|| {
             let problem = format!("`{}` is not a number, or not the same for all layers", self.key(name));
-            GgufError::model(self.file, problem, "name the config.json of the model instead")
+            GgufError::model(self.file, problem, "pass the config.json of the model instead")
         })
     }
 
@@ -122,7 +122,7 @@ fn common(keys: &Keys<'_>) -> Result<Fields, GgufError> {
     // Layers behind the last one predict further tokens, and are left out as llama.cpp leaves them out.
     let layers = keys.size("block_count")?.saturating_sub(keys.optional("nextn_predict_layers")?.unwrap_or(0));
     let table = keys.header.tensor("token_embd.weight").ok_or_else(|| {
-        GgufError::model(keys.file, "there is no tensor `token_embd.weight`", "name the first part of the whole model")
+        GgufError::model(keys.file, "tensor `token_embd.weight` not found", "pass the first part of the complete model")
     })?;
     let mut fields = Fields::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);

@@ -57,7 +57,9 @@ impl GgufError {
         match self {
             Self::Header(error) => error.hint(),
             Self::Model { fix, .. } => Some((*fix).to_owned()),
-            Self::Config(_) => Some("the sizes are those of the file's metadata; check that it is complete".to_owned()),
+            Self::Config(_) => {
+                Some("the sizes come from the file's metadata; check that the file is complete".to_owned())
+            }
             Self::Unreadable { .. } => None,
         }
     }
@@ -100,7 +102,7 @@ fn parts(path: &Path, header: &GgufHeader) -> Result<Vec<PathBuf>, GgufError> {
     let file = path.display().to_string();
     if header.number("split.no").unwrap_or(0) != 0 {
         let problem = format!("this is part {} of {count}", header.number("split.no").unwrap_or(0) + 1);
-        return Err(GgufError::model(&file, problem, "name the first part, which has the sizes of the model"));
+        return Err(GgufError::model(&file, problem, "pass the first part, which contains the sizes of the model"));
     }
     if count > MOST_PARTS {
         let problem = format!("`split.count` is {count}; expected at most {MOST_PARTS}");
@@ -109,8 +111,8 @@ fn parts(path: &Path, header: &GgufHeader) -> Result<Vec<PathBuf>, GgufError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let ending = format!("-{:05}-of-{count:05}.gguf", 1);
     let Some(stem) = name.strip_suffix(&ending) else {
-        let problem = format!("`split.count` is {count}, and the name does not end in `{ending}`");
-        return Err(GgufError::model(&file, problem, "give the parts the names that llama.cpp gave them"));
+        let problem = format!("`split.count` is {count}, but the file name does not end in `{ending}`");
+        return Err(GgufError::model(&file, problem, "restore the file names that llama.cpp gave the parts"));
     };
     let part = |number: u64| path.with_file_name(format!("{stem}-{number:05}-of-{count:05}.gguf"));
     let others: Vec<_> = (2..=count).map(part).collect();

@@ -78,7 +78,7 @@ pub(super) fn stored(blueprint: &Blueprint, header: &GgufHeader, file: &str) -> 
     let mut formats = HashMap::new();
     for (_, param) in blueprint.params() {
         let tensors = find(&by_name, &param.path).ok_or_else(|| {
-            let problem = format!("there is no tensor for the parameter `{}` of this architecture", param.path);
+            let problem = format!("no tensor found for the parameter `{}` of this architecture", param.path);
             GgufError::model(file, problem, DIFFERENT)
         })?;
         formats.insert(param.path.clone(), Arc::new(format(&tensors, param)));
@@ -110,8 +110,7 @@ pub(super) fn stored(blueprint: &Blueprint, header: &GgufHeader, file: &str) -> 
     Ok(Quantisation::of_tensors("gguf", summary(header), formats))
 }
 
-const DIFFERENT: &str =
-    "the file is of another model than its metadata says; name the config.json of the model instead";
+const DIFFERENT: &str = "the file does not match its metadata; pass the config.json of the model instead";
 
 /// Tensors of the parameter at `path`.
 fn find<'a>(tensors: &HashMap<&str, &'a GgufTensor>, path: &str) -> Option<Vec<&'a GgufTensor>> {

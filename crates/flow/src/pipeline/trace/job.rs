@@ -17,7 +17,11 @@ pub(super) fn rank(timeline: &Timeline) -> Option<u32> {
 /// Why two timelines cannot be of one job; `None` where they can.
 pub(super) fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
     if one.format != other.format {
-        return Some(format!("a {} and a {} trace cannot be of one process", one.format.name(), other.format.name()));
+        return Some(format!(
+            "a {} and a {} trace cannot come from one process",
+            one.format.name(),
+            other.format.name()
+        ));
     }
     let (first, second) = (rank(one), rank(other));
     if let (Some(first), Some(second)) = (first, second)
@@ -30,12 +34,12 @@ pub(super) fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
     if let (Some(this), Some(that)) = (this.world_size, that.world_size)
         && this != that
     {
-        return Some(format!("one is of a job with {this} ranks, the other of one with {that}"));
+        return Some(format!("one is from a job with {this} ranks, the other from a job with {that}"));
     }
     if let (Some(this), Some(that)) = (&this.backend, &that.backend)
         && this != that
     {
-        return Some(format!("one communicates by {this}, the other by {that}"));
+        return Some(format!("one communicates with {this}, the other with {that}"));
     }
     let (these, those) = (models(one), models(other));
     if !these.is_empty() && !those.is_empty() && these.is_disjoint(&those) {
@@ -48,7 +52,7 @@ pub(super) fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
             (gap > SAME_TIME).then(|| format!("they were recorded {} apart", length(gap)))
         }
         _ if first.is_none() || second.is_none() => {
-            Some("nothing shows that they are of one job: they name no ranks, and no time of day".to_owned())
+            Some("nothing shows that they are from one job: they have neither ranks nor wall-clock times".to_owned())
         }
         _ => None,
     }
@@ -61,13 +65,13 @@ pub(super) fn other_process(replay: &Timeline, capture: &Timeline) -> Option<Str
     if let (Some(one), Some(other)) = (one, other)
         && one != other
     {
-        return Some(format!("the other is of rank {one}, and this of rank {other}"));
+        return Some(format!("the other is from rank {one}, this from rank {other}"));
     }
     let world = |timeline: &Timeline| timeline.job.as_ref().and_then(|job| job.world_size);
     if let (Some(one), Some(other)) = (world(replay), world(capture))
         && one != other
     {
-        return Some(format!("the other is of a job with {one} ranks, and this of one with {other}"));
+        return Some(format!("the other is from a job with {one} ranks, this from a job with {other}"));
     }
     let callers = |timeline: &Timeline| -> BTreeSet<u32> {
         let process = |thread: u32| timeline.threads.get(thread as usize)?.process;
@@ -75,12 +79,10 @@ pub(super) fn other_process(replay: &Timeline, capture: &Timeline) -> Option<Str
     };
     let (one, other) = (callers(replay), callers(capture));
     if !one.is_empty() && !other.is_empty() && one.is_disjoint(&other) {
-        return Some("the other is of another process".to_owned());
+        return Some("the other is from another process".to_owned());
     }
     match (span(replay), span(capture)) {
-        (Some((start, _)), Some((_, end))) if end > start + SAME_TIME => {
-            Some("it is younger than the replay".to_owned())
-        }
+        (Some((start, _)), Some((_, end))) if end > start + SAME_TIME => Some("it is newer than the replay".to_owned()),
         _ => None,
     }
 }

@@ -91,8 +91,8 @@ impl TraceFiles {
         parts.join_captures()?;
         if parts.is_empty() {
             let file = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ");
-            let reason = "no timeline, no counters and no kernels".to_owned();
-            let hint = "add a trace, a page of counters, or the table cuda_gpu_kern_sum".to_owned();
+            let reason = "it contains no timeline, no counters and no kernels".to_owned();
+            let hint = "add a trace, a counter page or the table cuda_gpu_kern_sum".to_owned();
             return Err(ImportError::NothingInside { file, reason, hint });
         }
         Ok(Traces::place(parts, files, model, progress))
@@ -260,7 +260,7 @@ fn listed(source: &Source, path: String, part: &Part, sha256: String) -> TraceSo
 fn same_file_twice(files: &[TraceSource]) -> Result<(), ImportError> {
     for (index, file) in files.iter().enumerate() {
         if let Some(first) = files[..index].iter().find(|other| other.sha256 == file.sha256) {
-            let why = "they have the same content".to_owned();
+            let why = "they have the same contents".to_owned();
             return Err(ImportError::NotOneRun { one: first.path.clone(), other: file.path.clone(), why });
         }
     }

@@ -143,7 +143,7 @@ impl Parts {
                 None
             });
             let Some((kernels, replay)) = joined else {
-                let why = format!("{file} is the capture of a graph, and {}", why.unwrap_or_default());
+                let why = format!("{file} is a graph capture, and {}", why.unwrap_or_default());
                 return Err(ImportError::NotOneRun { one: first, other: file, why });
             };
             let counter = QualityCounter::new("graph_kernels_with_captured_operator", Severity::Info, kernels);
@@ -222,7 +222,7 @@ fn known() -> String {
 /// Why a file may lack something that its own bytes do not show.
 pub(super) fn unfinished(source: &Source, kind: &Kind) -> Option<String> {
     let journal = journal(source).filter(|_| kind.format == Format::NsysSqlite)?;
-    Some(format!("{}: the export was not finished, {} is still there; export again", source.name, journal.display()))
+    Some(format!("{}: the export is incomplete ({} still exists); export it again", source.name, journal.display()))
 }
 
 /// What a file holds, and its digest, which is taken while it is read. `keeps` says which counters of a page are kept besides those

@@ -86,7 +86,7 @@ impl Report {
         if !finished.succeeded() || !has_export {
             let said = finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect();
             let ending = match finished.succeeded() {
-                true => "left no export".to_owned(),
+                true => "wrote no export".to_owned(),
                 false => finished.ending.to_string(),
             };
             return Err(ImportError::ToolFailed { file, command: command.to_string(), ending, said, by_hand });

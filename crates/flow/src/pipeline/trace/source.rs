@@ -159,7 +159,7 @@ fn spooled(mut reader: impl Read) -> Result<File, SpoolError> {
             Ok(0) => break,
             Ok(count) => {
                 left = left.checked_sub(count as u64).ok_or_else(|| {
-                    let reason = format!("it has more than {}", Bytes::new(MOST_SPOOLED));
+                    let reason = format!("it is larger than {}", Bytes::new(MOST_SPOOLED));
                     SpoolError::Source(io::Error::new(io::ErrorKind::FileTooLarge, reason))
                 })?;
                 file.write_all(&piece[..count]).map_err(SpoolError::TemporaryFolder)?;

@@ -51,13 +51,13 @@ fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<
     }
     let broken = |reason: String| ProfileError::Shipped { dataset: name.to_owned(), reason };
     let manifest = folder.get_file("manifest.yaml").and_then(|file| file.contents_utf8());
-    let manifest = manifest.ok_or_else(|| broken("manifest.yaml is not there".to_owned()))?;
+    let manifest = manifest.ok_or_else(|| broken("manifest.yaml is missing".to_owned()))?;
     let manifest: Manifest = serde_saphyr::from_str(manifest).map_err(|error| broken(error.to_string()))?;
     let filter = Filter::new(settings)?;
     let taken = manifest.files.into_iter().filter(|entry| filter.takes(Path::new(&entry.file)));
     taken
         .map(|Entry { file, category }| {
-            let content = folder.get_file(&file).ok_or_else(|| broken(format!("{file} is not there")))?.contents();
+            let content = folder.get_file(&file).ok_or_else(|| broken(format!("{file} is missing")))?.contents();
             let path = format!("{BUILT_IN}{name}/{file}");
             Ok(DatasetFile { name: file, path, category: Some(category), content: Ok(content.to_vec()) })
         })

@@ -189,7 +189,7 @@ impl Input {
                 Ok(text) => (text, None),
                 Err(error) => {
                     let at = error.utf8_error().valid_up_to();
-                    (String::new(), Some(format!("{name} is not UTF-8 text: byte {at} begins no character")))
+                    (String::new(), Some(format!("{name} is not UTF-8 text: invalid byte at {at}")))
                 }
             };
             (Content::Text { text, tokens: None }, problem)

@@ -48,7 +48,7 @@ impl Bench {
         let mut inputs = inputs::find(&request.dataset, &request.infer)?;
         let InputPlan { epochs, mut prepared } = self.plan(request, &mut inputs)?;
         let first = epochs.iter().flatten().next().and_then(|index| prepared.remove(index));
-        first.ok_or_else(|| ProfileError::NoUsableInputs { count: 0, problem: "there is none".to_owned() })
+        first.ok_or_else(|| ProfileError::NoUsableInputs { count: 0, problem: "no inputs".to_owned() })
     }
 
     /// What runs them.

@@ -39,11 +39,11 @@ pub(crate) fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(),
         }
         Err(ProfileError::Setting { key, expected, found: format!("`{found}`") })
     };
-    one_of("engine", "`native`, the only one there is", &request.engine, &["native"])?;
-    one_of("device", "`cpu` or `auto`: models run on the processor only", &request.device, &["cpu", "auto"])?;
+    one_of("engine", "`native`, the only engine here", &request.engine, &["native"])?;
+    one_of("device", "`cpu` or `auto`: this engine runs on the CPU only", &request.device, &["cpu", "auto"])?;
     let dtype = kept(model);
     if !matches!(dtype, DType::Fp32 | DType::Bf16) {
-        let expected = "float32, bfloat16 or null: weights are kept in one of the two";
+        let expected = "float32, bfloat16 or null: the engine supports only these two";
         return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
     }
     request.check()?;

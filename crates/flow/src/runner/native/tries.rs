@@ -141,7 +141,7 @@ impl Trial<'_, '_> {
         }
         (self.progress)(Progress::Doing(&format!("trying {remedies} ({number} of {total})")));
         if self.start.elapsed() >= self.limit {
-            let over = format!("the {} s for tries were over", self.limit.as_secs_f64());
+            let over = format!("the {} s time budget ran out", self.limit.as_secs_f64());
             return ended(TryStatus::NotReached, over);
         }
         match self.measure(remedies, total + 1 - number) {
@@ -194,35 +194,35 @@ impl Trial<'_, '_> {
         for remedy in remedies.iter() {
             match remedy {
                 Remedy::LastLogits if request.infer.last_logits_only() => {
-                    return unfit("the baseline computes the logits of the last position only".to_owned());
+                    return unfit("the baseline already computes the logits of the last position only".to_owned());
                 }
                 Remedy::LastLogits => match request.infer.with_last_logits() {
                     Some(infer) => request.infer = infer,
                     None => return unfit("the model generates no tokens".to_owned()),
                 },
                 Remedy::Batch(count) if request.infer.batch() == count => {
-                    return unfit(format!("the baseline has a batch of {count}"));
+                    return unfit(format!("the baseline already has a batch of {count}"));
                 }
                 Remedy::Batch(count) => {
                     request.infer = request.infer.in_batch(count);
-                    notes.push("all sequences are the same".to_owned());
+                    notes.push("all sequences are identical".to_owned());
                 }
                 Remedy::Threads(count) => {
                     let usual = Threads::usual();
                     let available = std::thread::available_parallelism().map_or(usual, usize::from).max(usual);
                     if count as usize > available {
-                        return unfit(format!("this process may use {available} processors"));
+                        return unfit(format!("this process may use {available} CPUs"));
                     }
                     if count as usize == usual {
-                        return unfit(format!("the baseline computes with {count} threads"));
+                        return unfit(format!("the baseline already uses {count} threads"));
                     }
                     threads = Some(Threads::start(count as usize).map_err(Obstacle::Unfit)?);
                 }
                 Remedy::Bf16Weights if self.bench.session.dtype() == DType::Bf16 => {
-                    return unfit("the baseline keeps its weights in bf16".to_owned());
+                    return unfit("the baseline already keeps its weights in bf16".to_owned());
                 }
                 Remedy::Bf16Weights => bench = Holder::Own(Box::new(self.in_bf16(&request)?)),
-                other => return unfit(format!("{other} is none of this engine's remedies")),
+                other => return unfit(format!("{other} is not a remedy of this engine")),
             }
         }
         let input = bench.get().first(&request)?;

@@ -70,7 +70,7 @@ impl DriverRun<'_> {
     pub(crate) fn workload(&self, facts: &InputFacts, dtype: Option<DType>) -> Result<Option<Workload>, String> {
         let Ok(known) = &self.model.known else { return Ok(None) };
         let Some(dtype) = dtype else {
-            return Err("the element type torch ran in is none the analytic model knows".to_owned());
+            return Err("the analytic model does not support the element type torch ran in".to_owned());
         };
         let Some(prepared) = self.question.prepared.iter().find(|one| one.facts.name == facts.name) else {
             return Ok(None);
@@ -80,7 +80,7 @@ impl DriverRun<'_> {
         if let Some(image) = fed.and_then(|pixels| known.network.resized(pixels)) {
             if image.image_tokens != facts.image_tokens {
                 let (ran, modelled) = (facts.image_tokens, image.image_tokens);
-                return Err(format!("a picture became {ran} tokens, and {modelled} by the analytic model"));
+                return Err(format!("an image became {ran} tokens, but {modelled} in the analytic model"));
             }
             workload.image = Some(image);
         }

@@ -117,7 +117,7 @@ pub(crate) fn check(request: &TorchRequest) -> Result<(), ProfileError> {
         return Err(ProfileError::Setting { key: "device", expected, found: format!("`{device}`") });
     }
     if let Some(decoding) = request.profile.infer.decoding().filter(|decoding| decoding.temperature > 0.0) {
-        let (expected, found) = ("0: this engine takes the likeliest token", decoding.temperature.to_string());
+        let (expected, found) = ("0: this engine always takes the most likely token", decoding.temperature.to_string());
         return Err(ProfileError::Setting { key: "infer.temperature", expected, found });
     }
     Ok(())

@@ -98,7 +98,7 @@ impl TorchModel {
                 source: TorchSource::Factory(factory.to_owned()),
                 feed: Feed::Prompts,
                 vocabulary: None,
-                known: Err("the analytic model knows models by their config.json, and a factory has none".to_owned()),
+                known: Err("the analytic model needs a config.json, and a factory has none".to_owned()),
             });
         }
         let known = model::load(settings);
@@ -119,7 +119,7 @@ impl TorchModel {
                 }
                 if gguf::is_file(&file) {
                     let reason =
-                        "PyTorch runs models by their config.json; `analyze`, `models` and `import` read GGUF files";
+                        "running on PyTorch needs a config.json; `analyze`, `models` and `import` accept GGUF files";
                     return Err(ProfileError::BadConfig { path: file, reason: reason.to_owned() });
                 }
                 TorchSource::Path(path.clone())

@@ -149,7 +149,7 @@ impl Session {
             Event::Trace { input, .. } => self.trace = Some(TracedInput { input }),
             Event::Trying { remedy, done, total } => {
                 progress(Progress::Doing(&format!("trying {remedy} ({} of {total})", done + 1)));
-                let reason = Some("the driver ended while it was tried".to_owned());
+                let reason = Some("the driver exited while trying it".to_owned());
                 self.tries.push(TryRuns::new(remedy, TryStatus::NotReached, reason));
             }
             Event::Turn { remedy, turn } => match self.tries.last_mut().filter(|one| one.remedies == remedy) {
@@ -171,7 +171,7 @@ impl Session {
         let asked = asked.iter().flat_map(|asked| &asked.remedies);
         let missing = asked.filter_map(|remedies| Remedies::new(remedies.clone()).ok()).filter(|wanted| !begun(wanted));
         let never = |remedies| {
-            let reason = Some("the driver ended before it was tried".to_owned());
+            let reason = Some("the driver exited before trying it".to_owned());
             TryRuns::new(remedies, TryStatus::NotReached, reason)
         };
         self.tries.iter().cloned().chain(missing.map(never)).collect()

@@ -62,10 +62,10 @@ pub(super) fn write(
     let mut assumptions = assumptions::of_trace(metrics, *hardware);
     let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
     assumptions.profiling.extend([
-        Setting::new("clock control of ncu", control(&kernels.counters.clock_control)),
-        Setting::new("cache control of ncu", control(&kernels.counters.cache_control)),
-        Setting::new("stages whose kernels are sampled", list(request.stages.iter())),
-        Setting::new("kernels of each stage", request.top_kernels),
+        Setting::new("ncu clock control", control(&kernels.counters.clock_control)),
+        Setting::new("ncu cache control", control(&kernels.counters.cache_control)),
+        Setting::new("stages with profiled kernels", list(request.stages.iter())),
+        Setting::new("kernels per stage", request.top_kernels),
     ]);
     assumptions.repeat_command = Some(repeated(&request.arguments));
     let operator_rows = request.operator_rows.map(|rows| rows as usize);

@@ -142,7 +142,7 @@ fn facts(request: &DeepRequest, tools: &Tools, all: &Collected) -> CounterFacts 
     let tool = tools.ncu.as_ref().ok().filter(|_| any);
     CounterFacts {
         origin: if any { Origin::Counted } else { Origin::Modelled },
-        tool: tool.map(|tool| format!("ncu {}", tool.version.as_deref().unwrap_or("of an unknown version"))),
+        tool: tool.map(|tool| format!("ncu {}", tool.version.as_deref().unwrap_or("(unknown version)"))),
         clock_control: word(serde_json::to_value(options.clock_control)).filter(|_| any),
         cache_control: word(serde_json::to_value(options.cache_control)).filter(|_| any),
         launches_asked: options.launch_count.filter(|_| any),
@@ -168,7 +168,7 @@ pub(super) fn empty_report(folder: &RunFolder, request: &DeepRequest, all: &Coll
             launches_asked: None,
             lacking: Vec::new(),
             left_out: request.mode.left_out(),
-            missing: vec!["the run has not got there yet".to_owned()],
+            missing: vec!["the run has not reached this step yet".to_owned()],
         },
         sampled: Vec::new(),
         quality: Vec::new(),

@@ -70,7 +70,7 @@ pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<
         return Err(failed(format!("it {}{}", finished.ending, framed(&finished))));
     }
     let PreparedProgram { argv, environment: added } =
-        process::answer(folder, PREPARE).ok_or_else(|| failed("it did not say what to start".to_owned()))?;
+        process::answer(folder, PREPARE).ok_or_else(|| failed("it did not report what to start".to_owned()))?;
     let added = added.into_iter().map(|(name, value)| (name.into(), value.into()));
     let environment = environment.into_iter().chain(added).collect();
     Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) })
@@ -123,7 +123,7 @@ pub(super) fn count(
         );
         let why = match complaint {
             Some(complaint) => format!("{name}: {}; {}", complaint.message(), complaint.hint()),
-            None => format!("{name}: ncu {} and left no report{}", finished.ending, framed(&finished)),
+            None => format!("{name}: ncu {} and wrote no report{}", finished.ending, framed(&finished)),
         };
         return Ok(CounterPass::missing(Some(record), why, everywhere));
     }
@@ -138,7 +138,7 @@ pub(super) fn count(
     record.bytes = Bytes::new(size_of(&report) + page.len() as u64);
     let mut pass = read(folder, request, choice.stage)?;
     if pass.launches.is_empty() && pass.ranges.is_none() && pass.missing.is_none() {
-        let why = complaint.map_or("the page has no launch", Complaint::message);
+        let why = complaint.map_or("the page contains no launches", Complaint::message);
         pass.missing = Some((format!("{name}: {why}"), false));
     }
     pass.record = Some(record);
@@ -169,7 +169,7 @@ pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stag
             ranges: None,
             missing: None,
         },
-        Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: a page of another kind"), false),
+        Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: not the expected kind of page"), false),
         Ok(NcuFile::Nothing(nothing)) => {
             let (why, hint) = trace::nothing(&nothing);
             CounterPass::missing(None, format!("{file}: {why}; {hint}"), false)

@@ -14,13 +14,13 @@ use crate::pipeline::hardware::DeviceError;
 #[non_exhaustive]
 pub enum DeepError {
     /// Nothing here can be profiled.
-    #[error("there is no NVIDIA GPU to profile: {problem}")]
+    #[error("no NVIDIA GPU to profile: {problem}")]
     NoGpu {
         /// What was found instead.
         problem: String,
     },
     /// Nothing here can record a timeline.
-    #[error("nothing here can record a timeline: {found}")]
+    #[error("cannot record a timeline: {found}")]
     NoCollector {
         /// What was found.
         found: String,
@@ -36,7 +36,7 @@ pub enum DeepError {
         reason: String,
     },
     /// The program does not run by itself.
-    #[error("the program does not run by itself: it {how}{said}")]
+    #[error("the program fails without a profiler: it {how}{said}")]
     Baseline {
         /// How it ended.
         how: String,
@@ -54,16 +54,18 @@ pub enum DeepError {
         complaint: Option<Complaint>,
     },
     /// The timeline has no kernel.
-    #[error("the timeline has no kernel: the program did not use the GPU, or in a process that was not followed")]
+    #[error(
+        "the timeline has no kernels: the program did not use the GPU, or used it in a process that was not traced"
+    )]
     NoKernels,
     /// The interpreter cannot be made ready for counters.
-    #[error("the interpreter was not made ready for the counters: {what}")]
+    #[error("cannot prepare the interpreter for reading counters: {what}")]
     Prepare {
         /// What went wrong.
         what: String,
     },
     /// A trace grew beyond its bound.
-    #[error("the trace reached {size} and was stopped; {most} are allowed")]
+    #[error("the trace reached {size} and was stopped; the limit is {most}")]
     TooLarge {
         /// How large it was.
         size: Bytes,
@@ -71,7 +73,7 @@ pub enum DeepError {
         most: Bytes,
     },
     /// The timeline took longer than a pass may.
-    #[error("the timeline was not recorded: it took longer than {} s and was stopped", most.as_secs())]
+    #[error("the timeline was not recorded: the pass took longer than {} s and was stopped", most.as_secs())]
     TooLong {
         /// What is allowed.
         most: Duration,
@@ -85,7 +87,7 @@ pub enum DeepError {
         run: String,
     },
     /// A run that cannot go on.
-    #[error("run {run} cannot go on: {reason}")]
+    #[error("cannot resume run {run}: {reason}")]
     NotResumable {
         /// The run.
         run: String,
@@ -123,18 +125,20 @@ impl Failure for DeepError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoGpu { .. } => Some(
-                "`llm-perf doctor` says what is missing; `llm-perf profile` measures on the processor, and `llm-perf import` \
-                 reads a trace of another machine"
+                "check the machine with `llm-perf doctor`; measure on the CPU with `llm-perf profile`, or import a \
+                 trace from another machine with `llm-perf import`"
                     .to_owned(),
             ),
             Self::NoCollector { next_step, .. } => Some(next_step.clone()),
-            Self::Preset { .. } => Some("`llm-perf config` shows the resolved configuration".to_owned()),
-            Self::Baseline { .. } => Some("run it without llm-perf first; all it said is in logs/".to_owned()),
+            Self::Preset { .. } => Some("show the resolved configuration with `llm-perf config`".to_owned()),
+            Self::Baseline { .. } => Some("run it without llm-perf first; its full output is in logs/".to_owned()),
             Self::Timeline { complaint, .. } => {
-                Some(complaint.map_or("all the tool said is in logs/", Complaint::hint).to_owned())
+                Some(complaint.map_or("the full output of the tool is in logs/", Complaint::hint).to_owned())
             }
-            Self::Prepare { .. } => Some("all it said is in logs/counters-target.stderr".to_owned()),
-            Self::NoKernels => Some("check that the program runs on the GPU; nsys follows its children too".to_owned()),
+            Self::Prepare { .. } => Some("its full output is in logs/counters-target.stderr".to_owned()),
+            Self::NoKernels => {
+                Some("check that the program runs on the GPU; nsys also traces its child processes".to_owned())
+            }
             Self::TooLarge { .. } => Some(
                 "record less: `--mode light`, fewer repeats of the program, a capture range \
                  (pipeline.nsys.nsys_cli.capture_range=nvtx), or a larger `--largest-trace`"
@@ -143,8 +147,8 @@ impl Failure for DeepError {
             Self::TooLong { .. } => {
                 Some("record less: `--mode light`, fewer repeats of the program, or a larger `--pass-limit`".to_owned())
             }
-            Self::Interrupted { run, .. } => Some(format!("`llm-perf deep --resume {run}` goes on from there")),
-            Self::NotResumable { .. } => Some("start a new one".to_owned()),
+            Self::Interrupted { run, .. } => Some(format!("continue with `llm-perf deep --resume {run}`")),
+            Self::NotResumable { .. } => Some("start a new run".to_owned()),
             Self::Import(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),

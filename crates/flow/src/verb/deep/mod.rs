@@ -63,14 +63,14 @@ pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, DeepError> {
     let name = run.path().display().to_string();
     let refuse = |reason: String| DeepError::NotResumable { run: name.clone(), reason };
     if run.manifest().verb != "deep" {
-        return Err(refuse(format!("it was made by `{}`", run.manifest().verb)));
+        return Err(refuse(format!("it is a `{}` run", run.manifest().verb)));
     }
     let text = run.read("plan.json").map_err(|error| refuse(format!("plan.json: {error}")))?;
     let plan: DeepPlan = serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))?;
     match plan.arguments.iter().any(|word| word.contains(collect::MASK)) {
-        true => {
-            Err(refuse("a secret on its command line was masked; `--keep-arguments` keeps it next time".to_owned()))
-        }
+        true => Err(refuse(
+            "a secret on its command line was masked; next time, keep it with `--keep-arguments`".to_owned(),
+        )),
         false => Ok(plan),
     }
 }
@@ -85,7 +85,7 @@ pub fn deep(
 ) -> Result<Deep, DeepError> {
     let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
-    progress("looking at the machine");
+    progress("inspecting the machine");
     let tools = Tools::find(request)?;
     let run = RunRequest { model: request.subject.model_id(), device: Some("cuda:0".to_owned()), ..run };
     ended(RunFolder::create(run)?, |folder| {
@@ -98,7 +98,7 @@ pub fn deep(
 pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&str)) -> Result<Deep, DeepError> {
     let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
-    progress("looking at the machine");
+    progress("inspecting the machine");
     let tools = Tools::find(request)?;
     let folder = RunFolder::resume(run, &SCRATCH)?;
     ended(folder, |folder| fill(folder, request, &tools, named.as_ref(), progress))
@@ -127,7 +127,7 @@ fn fill(
     // A run that goes on knows its earlier passes from what it wrote down.
     let mut all = Collected { passes: artifacts::earlier_passes(folder), ..Collected::default() };
     if !folder.has_step(BASELINE) {
-        progress("running the program by itself");
+        progress("running the program without a profiler");
         let record = passes::baseline(folder, request, BASELINE)?;
         all.add(record, request);
         artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
@@ -142,7 +142,7 @@ fn fill(
         folder.end_step("timeline")?;
     }
     if !folder.has_step(BASELINE_AGAIN) && overhead::runs_again(request, &all.passes) {
-        progress("running the program by itself once more");
+        progress("running the program without a profiler again");
         match passes::baseline(folder, request, BASELINE_AGAIN) {
             Ok(record) => {
                 all.add(record, request);
@@ -185,7 +185,7 @@ fn fill(
     folder.write_json("metrics.json", &first)?;
     folder.end_step("kernels")?;
     if let Some(counter) = child::launches(request, &all.passes, &traces.placed) {
-        progress("kernels are launched by a child of the program, where reading counters takes long");
+        progress("kernels are launched by a child process, so reading counters is slow");
         all.quality.push(counter);
     }
     count(folder, request, tools, &choices, &mut all, progress)?;
@@ -309,7 +309,7 @@ fn chip(
     progress: &mut dyn FnMut(&str),
 ) -> Option<ChipMetrics> {
     let tool = tools.ncu.as_ref().ok()?;
-    progress("asking which counters the chip has");
+    progress("querying the counters of the GPU");
     let chip = known_metrics(tool, &tools.gpu).ok().filter(|chip| !chip.is_empty())?;
     (_, all.lacking) = chip.split(&request.ncu.ncu_cli.metrics);
     Some(chip)

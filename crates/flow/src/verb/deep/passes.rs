@@ -96,7 +96,7 @@ pub(super) fn operators(
     let finished = process::run(folder, OPERATORS, command, &limited(request), Interrupt::Forwarded)?;
     interrupted(folder, OPERATORS, &finished)?;
     if !trace.is_file() {
-        return Ok(Err(format!("operators: the program {} and left no trace{}", finished.ending, framed(&finished))));
+        return Ok(Err(format!("operators: the program {} and wrote no trace{}", finished.ending, framed(&finished))));
     }
     let bytes = Bytes::new(size_of(&trace));
     folder.adopt(OPERATOR_TRACE)?;
@@ -140,7 +140,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     }
     let mut missing = Vec::new();
     if !finished.succeeded() {
-        missing.push(format!("timeline: the program {} with the collector in it", finished.ending));
+        missing.push(format!("timeline: the program {} under the collector", finished.ending));
     }
     let record = PassRecord {
         name: TIMELINE.to_owned(),
@@ -232,7 +232,7 @@ fn tables(
         }
     }
     // A run without ranges has no table of ranges, and nsys says so and goes on.
-    let none = (made == 0).then(|| format!("tables: nsys stats {} and made none", finished.ending));
+    let none = (made == 0).then(|| format!("tables: nsys stats {} and wrote none", finished.ending));
     Ok(none.into_iter().collect())
 }
 
@@ -248,7 +248,7 @@ fn out_of_time(request: &DeepRequest, finished: &ProcessOutcome) -> Option<DeepE
 fn failed_timeline(finished: &ProcessOutcome) -> DeepError {
     let complaint = finished.nsys_complaint();
     let what = complaint
-        .map_or_else(|| format!("nsys {} and left no report", finished.ending), |found| found.message().to_owned());
+        .map_or_else(|| format!("nsys {} and wrote no report", finished.ending), |found| found.message().to_owned());
     DeepError::Timeline { what, said: framed(finished), complaint }
 }
 

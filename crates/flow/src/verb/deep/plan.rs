@@ -26,23 +26,24 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     };
     let folder = Path::new("RUN");
     let timeline = folder.join("nsys/timeline");
-    let mut passes = vec![pass(BASELINE, "the program by itself, for the time it takes", Some(baseline(request)))];
+    let mut passes = vec![pass(BASELINE, "the program without a profiler, to time it", Some(baseline(request)))];
     let by_nsys = tools.nsys.as_ref().ok().map(|nsys| request.nsys.nsys_cli.command(nsys, &timeline, target));
     passes.push(match tools.inject {
         true => pass(
             "timeline",
-            "every kernel, copy and range, with our own collector inside the program; with Nsight Systems where it sees none",
+            "every kernel, copy and range, with the built-in collector; with Nsight Systems if the collector sees no \
+             kernels",
             Some(baseline(request)),
         ),
         false => pass("timeline", "every kernel, copy and range, with Nsight Systems", by_nsys),
     });
     if request.collector == Collector::Both {
-        let about = "the same timeline once more, with Nsight Systems";
+        let about = "the same timeline again, with Nsight Systems";
         let by_nsys = tools.nsys.as_ref().ok().map(|nsys| request.nsys.nsys_cli.command(nsys, &timeline, target));
         passes.push(pass(TIMELINE_NSYS, about, by_nsys));
     }
     if request.mode == Mode::Deep {
-        let about = "the program by itself once more, unless it takes a minute: how far two plain runs lie apart";
+        let about = "the program without a profiler again, unless it takes a minute: run-to-run variation";
         passes.push(pass(BASELINE_AGAIN, about, Some(baseline(request))));
     }
     if request.operators {
@@ -65,7 +66,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
                     capture.options.nvtx.include = vec!["RANGE-OF-THE-STAGE".to_owned()];
                 }
                 let about = format!(
-                    "hardware counters of the {} kernels that take most of {stage}, with Nsight Compute",
+                    "hardware counters of the top {} kernels of {stage} by time, with Nsight Compute",
                     request.top_kernels
                 );
                 passes.push(pass(&counters(Some(*stage)), &about, Some(capture.command(&ncu.path, &replayed))));

@@ -32,9 +32,9 @@ impl Mode {
         match self {
             Self::Deep => Vec::new(),
             Self::Light => [
-                "light: one launch of each kernel is sampled, so that no spread is known",
+                "light: one launch of each kernel is profiled, so the spread is unknown",
                 "light: L2 hits, occupancy and tensor operations are not counted",
-                "light: calls of the operating system are not in the timeline",
+                "light: operating system calls are not in the timeline",
             ]
             .map(str::to_owned)
             .to_vec(),

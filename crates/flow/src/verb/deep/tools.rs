@@ -27,20 +27,20 @@ impl Tools {
         let EnvironmentFacts { environment, gpu_problem, .. } =
             capture_with_facts(request.subject.config_dir.as_deref())?;
         let Some(gpu) = environment.gpus.first() else {
-            let problem = gpu_problem.map_or_else(|| "none was found".to_owned(), |problem| problem.to_string());
+            let problem = gpu_problem.map_or_else(|| "none found".to_owned(), |problem| problem.to_string());
             return Err(DeepError::NoGpu { problem });
         };
         let gpu = gpu.name.clone().unwrap_or_else(|| "unknown".to_owned());
         let cuda = environment.tools.cuda_driver.clone();
         let (nsys, ncu) = (nsys::serving(cuda.as_deref()), ncu::serving(cuda.as_deref()));
         let own = match request.collector {
-            Collector::Nsys | Collector::None => Err("it was not asked for".to_owned()),
+            Collector::Nsys | Collector::None => Err("it was not requested".to_owned()),
             Collector::Auto | Collector::Inject | Collector::Both => check_own(),
         };
         match (&own, &nsys, request.collector) {
             (Err(why), _, Collector::Inject | Collector::Both) => Err(DeepError::NoCollector {
-                found: format!("our own collector does not load: {why}"),
-                next_step: "use `--collector nsys`; `llm-perf doctor` says more".to_owned(),
+                found: format!("cannot load the built-in collector: {why}"),
+                next_step: "use `--collector nsys`; see `llm-perf doctor`".to_owned(),
             }),
             (_, Err(short), Collector::Both) | (Err(_), Err(short), _) => {
                 Err(DeepError::NoCollector { found: short.found.clone(), next_step: short.next_step.clone() })

@@ -45,7 +45,7 @@ impl Failure for PackError {
         match self {
             Self::Collect(error) => error.hint(),
             Self::NotAsListed { run, .. } => {
-                Some(format!("`llm-perf runs {} --verify` lists every file that has changed", run.display()))
+                Some(format!("list the changed files with `llm-perf runs {} --verify`", run.display()))
             }
             Self::Io { .. } => None,
         }

@@ -99,7 +99,7 @@ fn left_out(run: &StoredRun) -> Result<Vec<LeftOutFile>, PackError> {
     Ok(run
         .unlisted()?
         .into_iter()
-        .map(|path| LeftOutFile { path, bytes: None, reason: "the manifest does not list it".to_owned() })
+        .map(|path| LeftOutFile { path, bytes: None, reason: "not listed in the manifest".to_owned() })
         .collect())
 }
 
@@ -109,7 +109,7 @@ fn sources(run: &StoredRun, index: &mut BundleIndex) -> Result<BTreeMap<String, 
     for source in recording::sources(run) {
         let Some(place) = source.place.filter(|place| !place.starts_with(run.path()) || is_kept(run, place)) else {
             if !index.files.iter().any(|file| file.path == source.name) {
-                let reason = "it is gone or has changed since the run was made".to_owned();
+                let reason = "deleted or changed since the run was written".to_owned();
                 index.left_out.push(LeftOutFile { path: source.name, bytes: Some(source.bytes), reason });
             }
             continue;

@@ -24,18 +24,18 @@ use crate::pipeline::{analytic, bundle, provenance, recording, thumbnails};
 
 /// How hashes are made, as the manifest says it.
 const HASH: &str =
-    "the first 16 digits of SHA-256 over a salt and the value; the salt is random for each bundle and kept nowhere";
+    "the first 16 digits of SHA-256 over a salt and the value; the salt is random for each bundle and never stored";
 
 /// Why files are left out.
-const OUTPUT: &str = "output of programs, which may hold anything";
-const RAW: &str = "raw file of a profiler, which holds the environment, paths and command lines it saw";
+const OUTPUT: &str = "program output, which may contain anything";
+const RAW: &str = "raw profiler file, which contains the recorded environment, paths and command lines";
 const GENERATED: &str = "generated text";
-const REMADE: &str = "`llm-perf report RUN` makes it again";
+const REMADE: &str = "`llm-perf report RUN` recreates it";
 const SETTINGS: &str = "free text; the settings are in config.yaml";
-const PICTURE: &str = "a picture of an input";
-const UNKNOWN: &str = "nothing is known of its content";
-const NOT_CLEAN: &str = "it names what is redacted";
-const UNREADABLE: &str = "it cannot be read as the document it should be";
+const PICTURE: &str = "an input image";
+const UNKNOWN: &str = "unknown contents";
+const NOT_CLEAN: &str = "it contains redacted values";
+const UNREADABLE: &str = "it is not a valid document of its kind";
 
 /// A redacted copy, which lasts as long as this.
 pub(super) struct RedactedRun {

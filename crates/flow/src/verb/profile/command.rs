@@ -61,7 +61,7 @@ pub fn profile(
         let key = "dataset.sampling.repeats";
         return Err(ProfileError::Setting { key, expected: "at least 1", found: "0".to_owned() });
     }
-    progress(Progress::Doing("looking at the machine"));
+    progress(Progress::Doing("inspecting the machine"));
     let environment = machine::capture(request.subject.config_dir.as_deref())?;
     // A device that nobody knows fails before anything runs.
     request.subject.named_hardware()?;
@@ -96,7 +96,7 @@ fn fill(
     let beside: Vec<CommandRuns> = commands.collect();
     let metrics = match command {
         Some(command) if beside.is_empty() && missing.is_empty() && request.recording.is_wanted(environment) => {
-            progress(Progress::Doing("recording: one more run with the collector inside"));
+            progress(Progress::Doing("recording: one more run with the collector"));
             let recorded = recorded::pass(folder, request, stop, progress)?;
             missing.extend(recorded.missing.iter().cloned());
             let metrics = recorded.metrics(folder.id(), request, command)?;
@@ -153,16 +153,19 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
         decoding: Vec::new(),
         preprocessing: Vec::new(),
         profiling: vec![
-            Setting::new("times", "from its start to its end, without a profiler"),
+            Setting::new("times", "from start to end, without a profiler"),
             Setting::new(
                 "device work",
                 match metrics.conditions.trace {
-                    Some(_) => "from one more run with the collector inside, which is slower",
+                    Some(_) => "from one more run with the collector, which is slower",
                     None => "not recorded",
                 },
             ),
-            Setting::new("processor time and memory", "as the system counts them for it and what it waited for"),
-            Setting::new("devices", "utilisation, memory and power ten times a second, as their driver has them"),
+            Setting::new(
+                "CPU time and memory",
+                "as counted by the system for the command and the child processes it waited for",
+            ),
+            Setting::new("devices", "utilisation, memory and power, sampled from the driver ten times per second"),
         ],
         data: vec![Setting::new("standard input", "empty")],
         repeat_command: None,

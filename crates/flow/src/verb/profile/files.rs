@@ -82,15 +82,15 @@ fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
         run: metrics.run.id.clone(),
         device,
         repeats,
-        batch: vec![Setting::new("inputs at once", infer.batch())],
+        batch: vec![Setting::new("inputs per batch", infer.batch())],
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", weights_text),
-            Setting::new("weights kept in", weights_dtype),
+            Setting::new("weights stored in", weights_dtype),
             Setting::new("computed in", computed.clone()),
         ],
         decoding: infer.decoding().map_or_else(
-            || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],
+            || vec![Setting::new("decoding", "none: one forward pass is the prefill stage")],
             |decoding| decoded(decoding, request),
         ),
         preprocessing: preprocessed(infer),
@@ -100,7 +100,7 @@ fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
                 infer.feed().plural(),
                 format!("{} under {}", inputs.document.count, inputs.document.dataset_root),
             ),
-            Setting::new("taken in each epoch", taken),
+            Setting::new("inputs per epoch", taken),
             Setting::new("order", if sampling.shuffle { "random" } else { "by name" }),
             Setting::new("seed", sampling.seed),
         ],
@@ -110,14 +110,14 @@ fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
 
 fn decoded(decoding: &DecodingSettings, request: &ProfileRequest) -> Vec<Setting> {
     let mut settings = vec![
-        Setting::new("tokens at most", decoding.max_new_tokens),
+        Setting::new("maximum tokens", decoding.max_new_tokens),
         Setting::new("temperature", decoding.temperature),
     ];
     if request.engine == Engine::Torch.name() {
-        settings.push(Setting::new("top-p, no repeated run of", "not applied: the likeliest token is taken"));
+        settings.push(Setting::new("top-p, no repeated n-gram of", "not applied: the most likely token is taken"));
     } else {
         settings.push(Setting::new("top-p", decoding.top_p));
-        settings.push(Setting::new("no repeated run of", decoding.no_repeat_ngram_size));
+        settings.push(Setting::new("no repeated n-gram of", decoding.no_repeat_ngram_size));
     }
     settings.extend([
         Setting::new(
@@ -143,7 +143,7 @@ fn preprocessed(infer: &InferSettings) -> Vec<Setting> {
             ]
         }
         InferSettings::Prompts(prompt, _) => match prompt.seq_len {
-            Some(length) => vec![Setting::new("tokens", format!("{length} random ones, seed {}", prompt.seed))],
+            Some(length) => vec![Setting::new("tokens", format!("{length} random tokens, seed {}", prompt.seed))],
             None => vec![Setting::new("prompt", format!("{:?}", prompt.prompt))],
         },
         InferSettings::Pictures(pictures) => vec![

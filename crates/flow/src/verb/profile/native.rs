@@ -47,13 +47,13 @@ pub fn profile(
     check(&model, request)?;
     engine::rehearse(&model.network)?;
     if let Model::Whisper(_) = model.network {
-        let why = "inputs of sound can only be modelled".to_owned();
+        let why = "audio inputs can only be modelled".to_owned();
         return Err(engine::EngineError::NotComputed { class: model.config.facts().class, why }.into());
     }
     request.infer.fit(&mut model);
     let mut inputs = inputs::find(&request.dataset, &request.infer)?;
     inputs.usable()?;
-    progress(Progress::Doing("looking at the machine"));
+    progress(Progress::Doing("inspecting the machine"));
     let environment = machine::capture(request.config_dir.as_deref())?;
     check_memory(&model, &environment)?;
     let (name, device) = (model.id.clone(), DeviceId::cpu().to_string());
@@ -108,7 +108,7 @@ fn fill(
     let texts = measured.texts.clone();
     let mut missing: Vec<String> =
         measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
-    missing.extend(tries_stopped.then(|| "stopped by the user while remedies were tried".to_owned()));
+    missing.extend(tries_stopped.then(|| "stopped by the user while trying remedies".to_owned()));
     let of_first = measured.inputs.first().map_or(0, |one| one.traced.prefill.ops.len() + one.traced.decode.ops.len());
     let evidence = Evidence {
         tries,
@@ -122,8 +122,8 @@ fn fill(
 
     let fed = inputs.fed();
     let profiling = vec![
-        Setting::new("stage times", "plain passes, without a profiler"),
-        Setting::new("operators", "one more pass over each input, every operation timed"),
+        Setting::new("stage times", "passes without a profiler"),
+        Setting::new("operators", "one more pass over each input, with every operation timed"),
     ];
     let computed = COMPUTED.to_string();
     let files = ProfileFiles {
@@ -138,7 +138,7 @@ fn fill(
     if let Some(workload) = &workload {
         if kept != COMPUTED {
             let apart = if notes.is_empty() { "" } else { "; " };
-            notes += &format!("{apart}weights are kept in {kept} in this run, and modelled here in {COMPUTED}");
+            notes += &format!("{apart}weights are stored in {kept} in this run, but modelled here in {COMPUTED}");
         }
         let about = AboutModel {
             id: &id,

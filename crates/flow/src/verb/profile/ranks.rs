@@ -44,7 +44,7 @@ pub(super) fn leave_part(
     let manifest = out.join("manifest.json");
     wait(stop, || manifest.is_file()).ok_or_else(|| ProfileError::Rank {
         rank: 0,
-        problem: format!("it has made no run folder {} in {} s", out.display(), PATIENCE.as_secs()),
+        problem: format!("it has not created the run folder {} within {} s", out.display(), PATIENCE.as_secs()),
     })?;
     let folder = out.join("ranks").join(rank.rank.to_string());
     let failed = |path: &Path| {
@@ -87,7 +87,7 @@ pub(super) fn gather(
         let part = PathBuf::from("ranks").join(other.to_string());
         let events = folder.path().join(&part).join(EVENTS);
         let Some(()) = wait(stop, || events.is_file()) else {
-            missing.push(format!("rank {other} left no part in {} s", PATIENCE.as_secs()));
+            missing.push(format!("rank {other} wrote nothing within {} s", PATIENCE.as_secs()));
             continue;
         };
         let text = std::fs::read_to_string(&events)

@@ -49,17 +49,17 @@ pub fn profile(
     inputs.usable()?;
     progress(Progress::Doing("looking for an interpreter with torch"));
     let python = interpreter(request.torch.python.as_deref())?;
-    progress(Progress::Doing("looking at the machine"));
+    progress(Progress::Doing("inspecting the machine"));
     let environment = machine::capture(config_dir)?;
     let rank = Rank::of_this_process();
     let given = TorchProfile { model, request, environment, config_yaml, python, named, rank };
     if let Some(rank) = rank {
         if request.profile.tries.is_some() {
-            let expected = "left out: remedies are tried in a run of one process";
+            let expected = "omitted: remedies can only be tried in a single-process run";
             return Err(ProfileError::Setting { key: "--try", expected, found: "set".to_owned() });
         }
         let Some(out) = run_request.out.clone() else {
-            let expected = "a folder that all ranks share: they meet there";
+            let expected = "a folder that all ranks share";
             return Err(ProfileError::Setting { key: "--out", expected, found: "not set".to_owned() });
         };
         if rank.rank > 0 {

@@ -311,9 +311,12 @@ pub(super) fn environment(found: &Environment, session: &Session) -> Environment
 /// How the model was run, for `assumptions.md`.
 pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
     let DriverRun { session, request, question, .. } = *run;
-    let mut lines = vec![Setting::new("stage times", "plain passes, the device synchronised at stage edges")];
+    let mut lines = vec![Setting::new(
+        "stage times",
+        "passes without a profiler, with the device synchronised at stage boundaries",
+    )];
     if request.torch.profiler.enabled {
-        lines.push(Setting::new("operators and kernels", "one more pass over the first input, under torch.profiler"));
+        lines.push(Setting::new("operators and kernels", "one more pass over the first input, with torch.profiler"));
     }
     if let Some(loaded) = &session.loaded {
         lines.push(Setting::new("class", loaded.model_class.clone()));
@@ -322,12 +325,12 @@ pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
         lines.extend(stages);
     }
     if question.tokenizer.is_some() {
-        let whose = if question.own_tokenizer { "the model's own" } else { "none on disk: bytes as tokens" };
+        let whose = if question.own_tokenizer { "the model's own" } else { "none on disk: bytes are used as tokens" };
         lines.push(Setting::new("tokenizer", whose));
     }
-    lines.push(Setting::new("network", "not used: what is not on disk is not there"));
+    lines.push(Setting::new("network", "not used: all files must be on disk"));
     let trusted = if request.torch.trust_remote_code { "allowed" } else { "refused" };
-    lines.push(Setting::new("Python code of the model's folder", trusted));
+    lines.push(Setting::new("Python code in the model folder", trusted));
     lines.extend(session.notes.iter().map(|note| Setting::new("model", note.clone())));
     lines
 }

@@ -29,7 +29,7 @@ pub enum QueryError {
     #[error(transparent)]
     Collect(#[from] CollectError),
     /// Something is in the way of the answer.
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum QueryError {
         reason: std::io::Error,
     },
     /// Whoever takes the answer cannot.
-    #[error("cannot write the answer: {0}")]
+    #[error("cannot write the result: {0}")]
     Taker(std::io::Error),
     /// The engine said why.
     #[error("{}", in_words(failure, engine, *memory))]
@@ -58,7 +58,7 @@ pub enum QueryError {
         said: Vec<String>,
     },
     /// The engine ended without a word.
-    #[error("{engine} {ending} before the query was answered")]
+    #[error("{engine} {ending} before the query finished")]
     Died {
         /// The engine.
         engine: String,
@@ -68,7 +68,7 @@ pub enum QueryError {
         output: Vec<String>,
     },
     /// It took too long.
-    #[error("the query was not answered in {} s", limit.as_secs())]
+    #[error("the query did not finish within {} s", limit.as_secs())]
     OutOfTime {
         /// How long it was given.
         limit: Duration,
@@ -92,10 +92,10 @@ impl QueryError {
 fn in_words(failure: &QueryFailure, engine: &str, memory: Bytes) -> String {
     match failure.kind {
         QueryFailureKind::Table | QueryFailureKind::Engine => failure.message.clone(),
-        QueryFailureKind::Statement => "a query is one SELECT, and changes nothing".to_owned(),
-        QueryFailureKind::Sql => format!("{engine} refuses the statement"),
-        QueryFailureKind::Memory => format!("the query needs more than the {memory} it may use"),
-        QueryFailureKind::Cluster => "the cluster did not answer the query".to_owned(),
+        QueryFailureKind::Statement => "a query must be a single SELECT".to_owned(),
+        QueryFailureKind::Sql => format!("{engine} rejected the statement"),
+        QueryFailureKind::Memory => format!("the query needs more than its memory limit of {memory}"),
+        QueryFailureKind::Cluster => "the cluster did not run the query".to_owned(),
         QueryFailureKind::EngineFailed => format!("{engine} failed"),
     }
 }
@@ -124,28 +124,35 @@ impl Failure for QueryError {
             Self::Files(error) => error.hint(),
             Self::Run(error) => error.hint(),
             Self::Collect(error) => error.hint(),
-            Self::Exists { .. } => Some("nothing was overwritten; name another file with `--out FILE`".to_owned()),
+            Self::Exists { .. } => Some("nothing was overwritten; choose another file with `--out FILE`".to_owned()),
             Self::Failed { failure, .. } => Some(
                 match failure.kind {
                     QueryFailureKind::Sql | QueryFailureKind::Statement => {
-                        "`llm-perf query --list` has ready questions, tables and views; `--list NAME` shows the SQL of one"
+                        "list the predefined questions, tables and views with `llm-perf query --list`; show the SQL of \
+                         one with `--list NAME`"
                     }
-                    QueryFailureKind::Table => "make it again: `llm-perf import FILE --tables DIR`",
-                    QueryFailureKind::Memory => "--memory 8GB gives it more; what is sorted or grouped spills to TMPDIR first",
+                    QueryFailureKind::Table => "write it again with `llm-perf import FILE --tables DIR`",
+                    QueryFailureKind::Memory => {
+                        "raise the limit, for example --memory 8GB; sorting and grouping spill to TMPDIR first"
+                    }
                     QueryFailureKind::Cluster => {
-                        "is the scheduler up, has it executors, and do all of them see these folders under the same path?"
+                        "check that the scheduler is up, has executors, and that all executors see these folders at \
+                         the same path"
                     }
-                    QueryFailureKind::Engine => "`pip install --upgrade duckdb`, or --engine datafusion",
+                    QueryFailureKind::Engine => "run `pip install --upgrade duckdb`, or use --engine datafusion",
                     QueryFailureKind::EngineFailed => return None,
                 }
                 .to_owned(),
             ),
-            Self::Died { .. } => Some("a file may be damaged, or memory ran out: --memory sets what the engine may use".to_owned()),
+            Self::Died { .. } => {
+                Some("a file may be damaged, or memory ran out; set the memory limit with --memory".to_owned())
+            }
             Self::OutOfTime { cluster: true, .. } => Some(
-                "tasks of an executor that died may never be answered: is each still up? --timeout gives a query more time"
+                "check that all executors are up, because tasks of a dead one never finish; allow more time with \
+                 --timeout"
                     .to_owned(),
             ),
-            Self::OutOfTime { .. } => Some("--timeout gives it more time".to_owned()),
+            Self::OutOfTime { .. } => Some("allow more time with --timeout".to_owned()),
             Self::Io { .. } | Self::Taker(_) | Self::Stopped => None,
         }
     }

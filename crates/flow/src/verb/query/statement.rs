@@ -13,13 +13,13 @@ pub enum StatementError {
     #[error("the statement is empty")]
     Empty,
     /// It does something other than read.
-    #[error("`{word}` is not run: a query is one SELECT, and changes nothing")]
+    #[error("`{word}` is not allowed: a query must be a single SELECT")]
     NotReading {
         /// The word it starts with.
         word: String,
     },
     /// There is something behind the first.
-    #[error("there is a second statement: `{rest}`; a query is one SELECT")]
+    #[error("found a second statement: `{rest}`; a query must be a single SELECT")]
     Several {
         /// Where it starts.
         rest: String,
@@ -32,7 +32,11 @@ impl Failure for StatementError {
     }
 
     fn hint(&self) -> Option<String> {
-        Some("`llm-perf query DIR 'SELECT name, duration_ns FROM kernels LIMIT 5'`; `llm-perf query --list` has ready questions".to_owned())
+        Some(
+            "for example `llm-perf query DIR 'SELECT name, duration_ns FROM kernels LIMIT 5'`; list predefined \
+             questions with `llm-perf query --list`"
+                .to_owned(),
+        )
     }
 }
 

@@ -16,7 +16,7 @@ use crate::pipeline::hardware::DeviceError;
 #[non_exhaustive]
 pub enum RegionsError {
     /// The profiler is missing or does not serve.
-    #[error("Nsight Compute does not serve: {}", .0.found)]
+    #[error("cannot use Nsight Compute: {}", .0.found)]
     NoProfiler(Shortfall),
     /// The profiler complained, and there is nothing to report.
     #[error("{}", complaint.message())]
@@ -61,7 +61,7 @@ pub enum RegionsError {
         reason: std::io::Error,
     },
     /// A file that is no raw page.
-    #[error("{file} is {found}, and no raw page of Nsight Compute")]
+    #[error("{file} is {found}, not a raw page of Nsight Compute")]
     NotRaw {
         /// The file.
         file: String,
@@ -97,17 +97,16 @@ impl Failure for RegionsError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::NoProfiler(shortfall) => {
-                Some(format!("{}; or read its pages with --from", shortfall.next_step)).filter(|text| !text.is_empty())
-            }
+            Self::NoProfiler(shortfall) => Some(format!("{}, or read existing pages with --from", shortfall.next_step))
+                .filter(|text| !text.is_empty()),
             Self::Refused { complaint, .. } => Some(complaint.hint().to_owned()),
-            Self::Failed { log, .. } => Some(format!("all it said is in {log}")),
+            Self::Failed { log, .. } => Some(format!("its full output is in {log}")),
             Self::Plan(error) => error.hint(),
             Self::NotRaw { .. } => Some("write one with `ncu --import FILE --csv --page raw`".to_owned()),
             Self::Ingest(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),
-            Self::Selection { .. } => Some("a name is exact; a pattern begins with regex:".to_owned()),
+            Self::Selection { .. } => Some("names match exactly; start a pattern with regex:".to_owned()),
             Self::Interrupted | Self::Unreadable { .. } => None,
         }
     }

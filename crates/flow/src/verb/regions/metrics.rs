@@ -43,7 +43,7 @@ fn devices(shown: Option<&CounterTable>, report: &RegionReport, hardware: Option
         shown.into_iter().flat_map(|table| &table.work).filter_map(|work| work.device).collect();
     ordinals.sort_unstable();
     ordinals.dedup();
-    let name = report.device.clone().unwrap_or_else(|| "a device the profiler does not name".to_owned());
+    let name = report.device.clone().unwrap_or_else(|| "a device not named by the profiler".to_owned());
     let device = |ordinal: u32| Device {
         id: DeviceId::cuda(ordinal),
         name: name.clone(),

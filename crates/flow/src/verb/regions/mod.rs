@@ -109,7 +109,7 @@ pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> 
     selection(&settings.options)?;
     let plan = Plan::new(settings.options.clone(), settings.survey)?;
     let Source::Program { argv, environment, .. } = &settings.source else {
-        return Ok(vec!["nothing is run: pages are read".to_owned()]);
+        return Ok(vec!["nothing is run: existing pages are read".to_owned()]);
     };
     let found = collect::tool::ncu::serving(None).map_or_else(|_| PathBuf::from("ncu"), |found| found.path);
     let wanted = Wanted { metrics: &settings.options.metrics };
@@ -123,7 +123,8 @@ pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> 
     let captures = if is_open { vec![plan.template()] } else { known };
     lines.push(match plan.survey() {
         Some(_) => {
-            "# captures, for the regions found; nested ones in runs of their own where ranges are measured".to_owned()
+            "# captures of the regions found; nested regions are captured in separate runs if ranges are measured"
+                .to_owned()
         }
         None => "# captures".to_owned(),
     });
@@ -153,7 +154,7 @@ pub fn regions(
     };
     let machine = match &settings.source {
         Source::Program { .. } => {
-            progress("looking at the machine");
+            progress("inspecting the machine");
             let machine = machine::capture(settings.config_dir.as_deref())?;
             let found = collect::tool::ncu::serving(machine.tools.cuda_driver.as_deref());
             Some((found.map_err(RegionsError::NoProfiler)?, machine))
@@ -208,7 +209,7 @@ impl RegionRun<'_> {
         let profiler = Profiler { program: &found.path, target: argv, environment, wanted };
         let survey = match self.plan.survey() {
             Some(step) => {
-                (self.progress)("finding regions: every kernel once");
+                (self.progress)("finding regions");
                 Some(profiler.run(folder, &step)?)
             }
             None => None,

@@ -50,13 +50,13 @@ pub struct Step {
 #[non_exhaustive]
 pub enum PlanError {
     /// Nothing says which ranges to replay.
-    #[error("{mode} replay needs to know which ranges to replay, and a survey that could find them was refused")]
+    #[error("{mode} replay needs the ranges to replay, but --no-survey disables the survey that finds them")]
     NoRanges {
         /// The mode.
         mode: &'static str,
     },
     /// A pattern that only a survey can resolve.
-    #[error("`{expression}` has a wildcard, and a survey that could find what it stands for was refused")]
+    #[error("`{expression}` has a wildcard, but --no-survey disables the survey that resolves it")]
     Wildcard {
         /// The expression.
         expression: String,
@@ -70,8 +70,8 @@ impl Failure for PlanError {
 
     fn hint(&self) -> Option<String> {
         let step = match self {
-            Self::NoRanges { .. } => "name them with --nvtx-include, or leave --no-survey out",
-            Self::Wildcard { .. } => "name the ranges one by one, or leave --no-survey out",
+            Self::NoRanges { .. } => "pass them with --nvtx-include, or omit --no-survey",
+            Self::Wildcard { .. } => "pass the ranges one by one, or omit --no-survey",
         };
         Some(step.to_owned())
     }

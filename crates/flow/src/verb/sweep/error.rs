@@ -11,7 +11,7 @@ use crate::pipeline::hardware::DeviceError;
 #[non_exhaustive]
 pub enum SweepError {
     /// A key that cannot vary.
-    #[error("--sweep {key}: only settings of the workload can be swept")]
+    #[error("--sweep {key}: only workload settings can be swept")]
     NoWorkloadKey {
         /// The key.
         key: String,
@@ -29,7 +29,7 @@ pub enum SweepError {
         key: String,
     },
     /// More points than are taken seriously.
-    #[error("the sweep has {points} points; at most {most} are computed")]
+    #[error("the sweep has {points} points; the limit is {most}")]
     TooMany {
         /// How many.
         points: u128,
@@ -68,7 +68,7 @@ impl Failure for SweepError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoWorkloadKey { .. } => {
-                Some("devices vary with --hardware NAME,NAME; other models need a run each".to_owned())
+                Some("sweep devices with --hardware NAME,NAME; use one run per model".to_owned())
             }
             Self::Analyze(error) => error.hint(),
             Self::Device(error) => error.hint(),

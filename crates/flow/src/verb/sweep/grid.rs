@@ -86,7 +86,7 @@ impl Grid {
             });
             match place {
                 Some(place) => *place = value.clone(),
-                None => return Err(format!("{} is no setting of the workload", axis.key)),
+                None => return Err(format!("{} is not a workload setting", axis.key)),
             }
         }
         serde_json::from_value(workload).map_err(|error| format!("workload: {error}"))

@@ -41,7 +41,7 @@ pub(crate) const NEOX: Family = Family {
         ..names!("GPTNeoX")
     },
     definitions: Definitions {
-        layer: "y = x + attention(input_layernorm(x)) + mlp(post_attention_layernorm(x)), or one behind the other",
+        layer: "y = x + attention(input_layernorm(x)) + mlp(post_attention_layernorm(x)), or the two in sequence",
         norm: LAYER_NORM,
         attention: "y = dense(softmax(q k^T / sqrt(d), causal) v) with partly rotated q and k, over all cached keys and \
                     values",
@@ -67,7 +67,7 @@ pub(crate) const FALCON: Family = Family {
         ..names!("Falcon")
     },
     definitions: Definitions {
-        layer: "y = x + self_attention(norm(x)) + mlp(norm(x)), or one behind the other",
+        layer: "y = x + self_attention(norm(x)) + mlp(norm(x)), or the two in sequence",
         norm: LAYER_NORM,
         attention: NEOX.definitions.attention,
         mlp: NEOX.definitions.mlp,

@@ -13,7 +13,7 @@ use crate::config::decoder::{
 use crate::config::fields::Fields;
 
 const LATENT: Definitions = Definitions {
-    attention: "y = o_proj(softmax(q k^T * scale, causal) v); k and v are kv_b_proj of cached latent vectors, k beside a \
+    attention: "y = o_proj(softmax(q k^T * scale, causal) v); k and v are kv_b_proj of cached latent vectors, k with a \
                 cached rotated part that all heads share",
     mixture: "y = sum over the chosen experts of score * expert(x), plus shared_experts(x), which every token passes \
               through",
@@ -29,8 +29,8 @@ pub(crate) const V2: Family = Family {
         ..names!("DeepseekV2")
     },
     definitions: Definitions {
-        gate: "scores = softmax(x W^T) in single precision; the k best experts of each token, from the best groups only \
-               where there are groups",
+        gate: "scores = softmax(x W^T) in single precision; the k best experts of each token, from the best groups \
+               only if there are groups",
         ..LATENT
     },
 };
@@ -45,14 +45,14 @@ pub(crate) const V3: Family = Family {
     },
     definitions: Definitions {
         gate: "scores = sigmoid(x W^T) in single precision; the k best experts of each token by score plus correction, \
-               from the groups whose two best add up to most",
+               from the groups with the largest sum of their two best",
         ..LATENT
     },
 };
 
 const SPARSE: Definitions = Definitions {
-    attention: "y = o_proj(softmax(q k^T * scale, causal) v) over the positions the indexer chooses; k and v are kv_b_proj of \
-                cached latent vectors, k beside a cached rotated part that all heads share",
+    attention: "y = o_proj(softmax(q k^T * scale, causal) v) over the positions the indexer chooses; k and v are \
+                kv_b_proj of cached latent vectors, k with a cached rotated part that all heads share",
     ..V3.definitions
 };
 

@@ -19,11 +19,12 @@ pub(crate) const FAMILY: Family = Family {
     definitions: Definitions {
         layer: "streams = mix(streams, self_attn(input_layernorm(collapse(streams)))); \
                 streams = mix(streams, mlp(post_attention_layernorm(collapse(streams))))",
-        attention: "y = o_b_proj(o_a_proj(softmax(q k^T / sqrt(d), causal) k)) over a window of keys, which are the values too, \
-                    compressed entries of all positions, and a sink",
+        attention: "y = o_b_proj(o_a_proj(softmax(q k^T / sqrt(d), causal) k)) over a window of keys, which are also \
+                    the values, compressed entries of all positions, and a sink",
         mixture: "y = sum over the chosen experts of score * expert(x), plus shared_experts(x), which every token passes \
                   through",
-        gate: "scores = sqrt(softplus(x W^T)); the k best experts of each token by score plus correction, or those a table names",
+        gate: "scores = sqrt(softplus(x W^T)); the k best experts of each token by score plus correction, or those \
+               listed in a table",
         ..Definitions::COMMON
     },
 };

@@ -38,8 +38,8 @@ pub(crate) const GEMMA3: Family = Family {
         ..names!("Gemma3")
     },
     definitions: Definitions {
-        attention: "y = o_proj(softmax(q k^T * scale, causal) v) with q and k normed head by head, then rotated; all but \
-                    every sixth layer see a window of keys only",
+        attention: "y = o_proj(softmax(q k^T * scale, causal) v) with q and k normalised per head, then rotated; all \
+                    but every sixth layer see a window of keys only",
         ..COMMON
     },
 };

@@ -28,11 +28,12 @@ pub(crate) const FAMILY: Family = Family {
         ..names!("Gemma3nText")
     },
     definitions: Definitions {
-        layer: "streams = altup.predict(streams); h = (x + post_attention_layernorm(self_attn(n)) + laurel(n)) / sqrt(2) with x the \
-                active stream and n = input_layernorm(x); y = h + post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h))); \
-                altup.correct(streams, y), plus what the layer's own embeddings add to the other streams",
-        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normed head by head, q and k rotated; four of five layers \
-                    see a window of keys only",
+        layer: "streams = altup.predict(streams); h = (x + post_attention_layernorm(self_attn(n)) + laurel(n)) / \
+                sqrt(2) with x the active stream and n = input_layernorm(x); y = h + \
+                post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h))); altup.correct(streams, y), plus the \
+                contribution of the layer's own embeddings to the other streams",
+        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normalised per head, q and k rotated; four of \
+                    five layers see a window of keys only",
         embedding: "y = table[ids] * sqrt(hidden_size)",
         mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x)), with the gate cut off below a quantile in the first layers",
         ..Definitions::COMMON

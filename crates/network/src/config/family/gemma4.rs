@@ -27,11 +27,11 @@ pub(crate) const FAMILY: Family = Family {
         ..names!("Gemma4Text")
     },
     definitions: Definitions {
-        layer: "h = x + post_attention_layernorm(self_attn(input_layernorm(x))); \
-                y = h + post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h)), plus experts beside it where there are \
-                any), plus what the layer's own embeddings add, all times layer_scalar",
-        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normed head by head, q and k rotated; all but every \
-                    sixth layer see a window of keys only",
+        layer: "h = x + post_attention_layernorm(self_attn(input_layernorm(x))); y = h + \
+                post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h)), plus experts if there are any), plus the \
+                contribution of the layer's own embeddings, all times layer_scalar",
+        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normalised per head, q and k rotated; all but \
+                    every sixth layer see a window of keys only",
         embedding: "y = table[ids] * sqrt(hidden_size)",
         mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x))",
         gate: "scores = softmax(W (x / sqrt(mean(x^2) + eps) * scale)); the k best experts of each token",

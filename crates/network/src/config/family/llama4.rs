@@ -27,8 +27,8 @@ pub(crate) const FAMILY: Family = Family {
         ..names!("Llama4Text")
     },
     definitions: Definitions {
-        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), q and k rotated and normed over the keys of one chunk in \
-                    three of four layers; not rotated, over all keys, in the fourth",
+        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), q and k rotated and normalised over the keys of \
+                    one chunk in three of four layers; not rotated, over all keys, in the fourth",
         mixture: "y = expert(sigmoid(score) * x) of the chosen experts, plus shared_expert(x), which every token passes through",
         gate: "scores = x W^T; the k best experts of each token",
         ..Definitions::COMMON

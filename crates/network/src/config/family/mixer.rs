@@ -20,8 +20,8 @@ pub(crate) const FALCON_H1: Family = Family {
         ..names!("FalconH1")
     },
     definitions: Definitions {
-        layer: "g = input_layernorm(x); h = x + mamba(g) + self_attn(g), each times a factor; \
-                y = h + feed_forward(pre_ff_layernorm(h)); constant factors inside the parts are taken as part of their weights",
+        layer: "g = input_layernorm(x); h = x + mamba(g) + self_attn(g), each times a factor; y = h + \
+                feed_forward(pre_ff_layernorm(h)); constant factors inside the parts are folded into their weights",
         ..Definitions::COMMON
     },
 };
@@ -38,10 +38,10 @@ pub(crate) const LFM2: Family = Family {
         ..names!("Lfm2")
     },
     definitions: Definitions {
-        layer: "h = x + mixer(operator_norm(x)); y = h + feed_forward(ffn_norm(h)), the mixer being a gated convolution in most \
-                layers and self_attn in the others",
-        attention: "y = out_proj(softmax(q k^T / sqrt(d), causal) v) with q and k normed head by head, then rotated, over all \
-                    cached keys and values",
+        layer: "h = x + mixer(operator_norm(x)); y = h + feed_forward(ffn_norm(h)), where the mixer is a gated \
+                convolution in most layers and self_attn in the others",
+        attention: "y = out_proj(softmax(q k^T / sqrt(d), causal) v) with q and k normalised per head, then rotated, \
+                    over all cached keys and values",
         mlp: "y = w2(silu(w1(x)) * w3(x))",
         ..Definitions::COMMON
     },

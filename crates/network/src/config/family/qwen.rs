@@ -16,8 +16,8 @@ pub(crate) const QWEN3: Family = Family {
     home: "transformers.models.qwen3.modeling_qwen3",
     names: names!("Qwen3"),
     definitions: Definitions {
-        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v) with q and k normed head by head, then rotated, over \
-                    all cached keys and values",
+        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v) with q and k normalised per head, then rotated, \
+                    over all cached keys and values",
         ..Definitions::COMMON
     },
 };

@@ -11,10 +11,10 @@ use crate::config::decoder::{
 use crate::config::fields::Fields;
 
 const COMMON: Definitions = Definitions {
-    layer: "h = x + attention(input_layernorm(x)); y = h + mlp(post_attention_layernorm(h)), attention being linear_attn in \
-            three of four layers and self_attn in the fourth",
-    attention: "y = o_proj(sigmoid(gate) * softmax(q k^T / sqrt(d), causal) v) with q and k normed head by head, then partly \
-                rotated; q_proj makes the gate too",
+    layer: "h = x + attention(input_layernorm(x)); y = h + mlp(post_attention_layernorm(h)), where attention is \
+            linear_attn in three of four layers and self_attn in the fourth",
+    attention: "y = o_proj(sigmoid(gate) * softmax(q k^T / sqrt(d), causal) v) with q and k normalised per head, then \
+                partly rotated; q_proj also produces the gate",
     norm: "y = x / sqrt(mean(x^2) + eps) * (1 + weight)",
     mixture: "y = sum over the chosen experts of score * expert(x), plus sigmoid(shared_expert_gate(x)) * shared_expert(x)",
     ..Definitions::COMMON

@@ -115,7 +115,7 @@ impl Sizes {
         if !stated && !fields.states("partial_rotary_factor") {
             let width = (self.head_width as f64 * default) as u64;
             if !width.is_multiple_of(2) || width == 0 {
-                return Err(fields.wrong("head_dim", self.head_width, format!("a width of which {default} is even")));
+                return Err(fields.wrong("head_dim", self.head_width, format!("a width for which {default} is even")));
             }
             self.rotary.width = width;
         }

@@ -52,7 +52,7 @@ pub(crate) const PHI: Family = Family {
     },
     definitions: Definitions {
         norm: "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias",
-        gate: "two experts of each token, one after the other, each scored by a softmax over those near the best",
+        gate: "two experts of each token, chosen in sequence, each scored by a softmax over those near the best",
         ..Definitions::COMMON
     },
 };

@@ -13,7 +13,7 @@ use crate::config::decoder::{
 use crate::config::fields::Fields;
 
 const ALONE: Definitions = Definitions {
-    layer: "y = x + mixer(norm(x)), the mixer being a state-space layer, attention, a feed-forward or experts",
+    layer: "y = x + mixer(norm(x)), where the mixer is a state-space layer, attention, a feed-forward or experts",
     attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), without positions, over all cached keys and values",
     mlp: "y = down_proj(relu(up_proj(x))^2)",
     mixture: "y = fc2_latent_proj(sum over the chosen experts of score * expert(fc1_latent_proj(x))) + shared_experts(x), \
@@ -23,8 +23,8 @@ const ALONE: Definitions = Definitions {
 };
 
 const HYBRID: Definitions = Definitions {
-    layer: "h = x + mixer(input_layernorm(x)); y = h + feed_forward(h, normed), the mixer being mamba in most layers and \
-            self_attn in the others",
+    layer: "h = x + mixer(input_layernorm(x)); y = h + feed_forward(h, normed), where the mixer is mamba in most \
+            layers and self_attn in the others",
     ..Definitions::COMMON
 };
 

@@ -20,7 +20,7 @@ pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, Co
             match other.optional_text("format")?.as_deref() {
                 Some("dense") => {}
                 _ => {
-                    return Err(stated.wrong(name, "a scheme", "nothing: sparse and rotated weights are not modelled"));
+                    return Err(stated.wrong(name, "a scheme", "none: sparse and rotated weights are not modelled"));
                 }
             }
         }

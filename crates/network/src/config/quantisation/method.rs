@@ -134,8 +134,8 @@ fn gptq(stated: &Fields<'_>) -> Result<Quantisation, ConfigProblem> {
             let Some(expression) = rule.strip_prefix("-:") else {
                 return Err(rules.wrong(
                     rule,
-                    "a rule of its own",
-                    "rules that leave modules out, which begin with `-:`",
+                    "a per-module rule",
+                    "rules that exclude modules, which start with `-:`",
                 ));
             };
             skipped.add_expression(&rules, rule, &format!("^(?:{expression})"))?;

@@ -135,7 +135,7 @@ impl<'a> Watcher<'a> {
                 missing.push(format!("the request {ending}; see logs/{name}-request.stderr"));
             }
         } else if self.request_command.is_some() {
-            missing.push("the request was not made: the command ended before it was ready".to_owned());
+            missing.push("the request was not sent: the command ended before it was ready".to_owned());
         }
         if let Some(problem) = self.problem {
             return Err(problem);
@@ -217,6 +217,6 @@ mod tests {
         let (run, _) = watched(server, &request("exit 3"));
         assert_eq!(run.missing, ["the request exited with code 3; see logs/command-0-request.stderr"]);
         let (run, _) = watched("true", &request("true"));
-        assert_eq!(run.missing, ["the request was not made: the command ended before it was ready"]);
+        assert_eq!(run.missing, ["the request was not sent: the command ended before it was ready"]);
     }
 }

@@ -1,4 +1,4 @@
--- How the time of each device divides: compute, exposed communication, exposed copies, idle
+-- Breakdown of each device's time: compute, exposed communication, exposed copies, idle
 SELECT
     job,
     rank,

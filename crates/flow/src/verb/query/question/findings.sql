@@ -1,4 +1,4 @@
--- Findings over all ranks: how many have each, and what acting on it would save them
+-- Findings over all ranks: how many ranks have each, and the estimated saving
 SELECT
     job,
     rule,

@@ -1,4 +1,4 @@
--- Why devices were idle, by what the host did meanwhile
+-- Idle time of devices, by host activity
 SELECT
     job,
     cause,

@@ -1,4 +1,4 @@
--- Kernels whose median on one device is over 1.1 times that of the median device: clocks, heat, neighbours
+-- Kernels whose median on one device is over 1.1 times that of the median device: clocks, heat, other jobs
 SELECT job, short_name, rank, device, calls, median_ns, typical_ns, median_ns / NULLIF(typical_ns, 0) AS ratio, total_ns
 FROM (
     SELECT one.job, one.rank, one.device, one.name, one.short_name, one.calls, one.median_ns, one.total_ns, every.typical_ns

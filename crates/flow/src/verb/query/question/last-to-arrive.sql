@@ -1,4 +1,4 @@
--- Which rank comes last to the collectives, and how long the others wait for it
+-- Which rank arrives last at the collectives, and how long the others wait for it
 SELECT
     job,
     last_rank,

@@ -1,4 +1,4 @@
--- Gaps between pieces of device work: how many, how long, and how much of them is short enough to be launching
+-- Gaps between kernels, copies and memsets: count, duration, and how much is short enough to be launch overhead
 SELECT
     job,
     rank,

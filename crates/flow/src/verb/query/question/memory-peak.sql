@@ -1,4 +1,4 @@
--- The most memory each device held, as the framework's allocator counts it
+-- Peak memory of each device, as counted by the framework's allocator
 SELECT job, rank, device, MAX(allocated) AS allocated_bytes, MAX(reserved) AS reserved_bytes, COUNT(*) AS events
 FROM memory
 WHERE allocated IS NOT NULL OR reserved IS NOT NULL

@@ -1,4 +1,4 @@
--- Modules of the model by the time they lose beyond their roofline time
+-- Modules of the model by time lost relative to their roofline time
 SELECT
     job,
     module,

@@ -1,4 +1,4 @@
--- Steps that take longer than others of their job, and the rank that is slowest in each
+-- Steps that take longer than others of their job, and the slowest rank in each
 SELECT
     job,
     step,

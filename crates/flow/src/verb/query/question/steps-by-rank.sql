@@ -1,4 +1,4 @@
--- Step times of each rank: median, shortest, longest, and how much of it the device worked
+-- Step times of each rank: median, shortest, longest, and device busy time
 SELECT
     job,
     rank,

@@ -1,4 +1,4 @@
--- Ranks that compute longer than the others, for which the others wait in collectives
+-- Ranks that compute longer than the others and make them wait in collectives
 SELECT
     job,
     rank,

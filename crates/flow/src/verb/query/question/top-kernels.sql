@@ -1,4 +1,4 @@
--- The kernels that take most device time, over all ranks
+-- Kernels that take the most device time, over all ranks
 SELECT
     short_name,
     family,

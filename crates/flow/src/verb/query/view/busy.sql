@@ -1,4 +1,4 @@
--- When a device did anything at all: the union of its work, as intervals that do not touch.
+-- Busy time of a device: the union of its work, as disjoint intervals.
 SELECT job, rank, device, MIN(start_ns) AS start_ns, MAX(end_ns) AS end_ns, MAX(end_ns) - MIN(start_ns) AS duration_ns
 FROM (
     SELECT job, rank, device, start_ns, end_ns,

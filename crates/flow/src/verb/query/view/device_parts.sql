@@ -1,4 +1,4 @@
--- How the span of each device divides, from its intervals: compute, communication without compute, copies without either, idle.
+-- Breakdown of the span of each device, from its intervals: compute, communication without compute, copies without either, idle.
 SELECT
     job,
     rank,

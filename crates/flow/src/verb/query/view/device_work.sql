@@ -1,4 +1,4 @@
--- Kernels, copies and memsets of each device, in the window of the work that is meant: loading and warming up do not stretch it.
+-- Kernels, copies and memsets of each device, in the window of the measured work: loading and warm-up do not extend it.
 WITH windows AS (
     SELECT job, rank, device, MIN(start_ns) AS first_ns, MAX(end_ns) AS last_ns
     FROM (

@@ -1,4 +1,4 @@
--- Communication that nothing hides, for each device: time in which collectives ran and no other kernel did.
+-- Exposed communication of each device: time in which collectives ran and no other kernel did.
 SELECT
     job,
     rank,

@@ -1,4 +1,4 @@
--- When a device did nothing between its first and its last work.
+-- Idle time of a device between its first and its last work, as intervals.
 SELECT job, rank, device, until_ns AS start_ns, start_ns AS end_ns, start_ns - until_ns AS duration_ns
 FROM (
     SELECT job, rank, device, start_ns,
