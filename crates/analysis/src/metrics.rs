@@ -202,9 +202,10 @@ pub(crate) fn with_device(
     Metrics {
         schema: SchemaTag::default(),
         run: subject.run.clone(),
+        caveats,
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
-        conclusions: Conclusions { caveats, findings, lost_time: lost.rows(wall), critical_path, replay, quality },
+        conclusions: Conclusions { findings, lost_time: lost.rows(wall), critical_path, replay, quality },
         times,
         utilisation,
         breakdown,

@@ -53,7 +53,8 @@ pub fn terminal(fleet: &Fleet) -> String {
     let mut page = Page::new("");
     page.callout(READ_FIRST, fleet.jobs.iter().flat_map(caveats));
     for job in &fleet.jobs {
-        page.heading(&format!("{}: {}", prose(&job.job), headline(job)));
+        page.heading(&prose(&job.job));
+        page.paragraph(&headline(job));
         page.list(findings(job));
         let tables = [ranks(job, 16), path(job, 5), collectives(job, 8)];
         tables.iter().filter(|table| !table.is_empty()).for_each(|table| page.table(table));
@@ -82,11 +83,14 @@ pub(crate) fn caveats(job: &FleetJob) -> Vec<String> {
         _ if job.ranks.len() < 2 => None,
         ClockBasis::Collectives => None,
         ClockBasis::WallClock => {
-            Some("Clocks are not aligned: times use each host's wall clock, and its error is unknown.".to_owned())
+            Some("Clocks are not aligned: too few collectives of all ranks were recorded. Times use each host's wall clock, whose \
+                  error is unknown.".to_owned())
         }
         ClockBasis::None => Some("Clocks are not aligned: the traces share no clock.".to_owned()),
     };
-    let counters = job.quality.iter().filter(|one| one.severity > Severity::Info && one.counter != "ranks_missing");
+    // What is said above is not said again.
+    let said = |counter: &str| ["ranks_missing", "clocks_not_aligned"].contains(&counter);
+    let counters = job.quality.iter().filter(|one| one.severity > Severity::Info && !said(&one.counter));
     let counters = counters.map(|one| capital(&sentence(one.remedy.trim_end_matches('.'))) + ".");
     let lines = ranks.into_iter().chain(clock).chain(counters);
     lines.map(|line| format!("{}: {line}", code(&job.job))).collect()
@@ -122,7 +126,7 @@ pub(crate) fn name(rank: Option<u32>) -> String {
 
 fn ranks(job: &FleetJob, most: usize) -> Table {
     let mut table = Table::new(
-        ">rank|device|>span|>compute, of span|>exposed communication|>exposed copies|>idle, of span|>median step|>last to arrive|\
+        ">rank|device|>span|>compute, of span|>exposed communication, of span|>exposed copies, of span|>idle, of span|>median step|>last to arrive|\
          >waited|>waited for|>exchanged|>kernel time vs. median rank|>clock offset",
     );
     for row in shown(&job.ranks, most) {

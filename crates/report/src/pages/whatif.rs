@@ -32,7 +32,9 @@ fn page(answer: &WhatIf) -> Page {
         let whole = |time: &ReplayedTime| sum(time, |device| device.span_ns);
         row(&mut table, &name, answer, |time| (sum(time, &*of), whole(time)));
     }
-    page.table(&table);
+    if has_devices(answer) {
+        page.table(&table);
+    }
     let shown = causes(answer);
     let mut table = heads("critical path");
     for cause in &shown {
@@ -92,28 +94,38 @@ fn row(table: &mut Table, name: &str, answer: &WhatIf, of: impl Fn(&ReplayedTime
     }
 }
 
-/// Why totals of the tables are not the times above them, where they are not.
+/// Why totals of the tables are not the times above them, where they read differently.
 fn sums(answer: &WhatIf) -> Vec<String> {
     let mut lines = Vec::new();
-    let (before, after) = (&answer.before, &answer.after);
-    if answer.after_low_ns != answer.after_high_ns {
+    let sides = [(&answer.before, answer.before.time_ns), (&answer.after, answer.after_high_ns)];
+    if answer.after_high_ns.to_string() != answer.after.time_ns.to_string() {
         lines.push(format!(
             "the tables show the upper end of the interval, {}; the result above is its middle, {}",
-            answer.after_high_ns, after.time_ns
+            answer.after_high_ns, answer.after.time_ns
         ));
     }
-    let (span, path) = (sum(before, |device| device.span_ns), on_path(before, |_| true));
-    if span != before.time_ns && !before.device_time.is_empty() {
+    let differs = |of: &dyn Fn(&ReplayedTime) -> Nanos| {
+        let apart = |(side, time): &(&ReplayedTime, Nanos)| of(side).to_string() != time.to_string();
+        sides.iter().any(apart).then(|| (of(&answer.before), of(&answer.after)))
+    };
+    let (stages, longest) = (answer.before.time_ns, answer.after_high_ns);
+    if let Some((before, after)) = differs(&|side| sum(side, |device| device.span_ns)).filter(|_| has_devices(answer)) {
         lines.push(format!(
-            "device time runs from the first to the last work of each device, {span}; the result above is the time of all \
-             stages, {}",
-            before.time_ns
+            "device time runs from the first to the last work of each device, {before} before and {after} after; the time of all \
+             stages is {stages} before and {longest} after"
         ));
     }
-    if path != before.time_ns && path != span {
-        lines.push(format!("the critical path runs from the first call of the trace to its last work, {path}"));
+    if let Some((before, after)) = differs(&|side| on_path(side, |_| true)) {
+        lines.push(format!(
+            "the critical path covers {before} before and {after} after; the time of all stages is {stages} before and {longest} \
+             after"
+        ));
     }
     lines
+}
+
+fn has_devices(answer: &WhatIf) -> bool {
+    !answer.before.device_time.is_empty()
 }
 
 fn sum(time: &ReplayedTime, of: impl Fn(&DeviceTime) -> Nanos) -> Nanos {

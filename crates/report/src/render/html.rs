@@ -1,8 +1,8 @@
 //! Pages as HTML. What a trace calls itself stays text, so that a name from it can do no harm. Nothing here needs a style
 //! attribute, which the page's policy forbids.
 
+use super::block::Block;
 use super::escape::escape;
-use super::page::Block;
 use super::table::Table;
 use super::text::{Span, Text};
 

@@ -1,13 +1,13 @@
 //! Pages as Markdown.
 
-use super::page::{Block, Page};
+use super::block::Block;
 use super::table::Table;
 use super::text::{Span, Text};
 
 /// The whole page.
-pub(super) fn page(page: &Page) -> String {
-    let mut text = format!("# {}\n", line(&page.title));
-    for block in &page.blocks {
+pub(super) fn page(title: &Text, blocks: &[Block]) -> String {
+    let mut text = format!("# {}\n", line(title));
+    for block in blocks {
         text.push('\n');
         text += &self::block(block);
     }
@@ -95,6 +95,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::Page;
     use super::*;
 
     #[test]

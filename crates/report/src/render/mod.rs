@@ -1,5 +1,6 @@
 //! Rendering: blocks as Markdown, HTML and text for a terminal. Nothing here knows what a page is about.
 
+mod block;
 pub(crate) mod escape;
 mod html;
 mod markdown;
@@ -8,7 +9,7 @@ pub(crate) mod table;
 mod terminal;
 pub(crate) mod text;
 
-pub(crate) use page::Block;
+pub(crate) use block::Block;
 pub use page::Page;
 pub use table::{Table, harmless, printable};
 

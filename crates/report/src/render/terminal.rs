@@ -1,6 +1,6 @@
 //! Pages for a terminal: the same blocks, in columns.
 
-use super::page::Block;
+use super::block::Block;
 use super::table::Table;
 use super::text::Text;
 

@@ -36,7 +36,7 @@ impl Spoken for Metrics {
         let conclusions = &mut self.conclusions;
         conclusions.findings.iter_mut().for_each(finding);
         conclusions.quality.iter_mut().for_each(counter::say);
-        conclusions.caveats.iter_mut().for_each(caveat::say);
+        self.caveats.iter_mut().for_each(caveat::say);
         conclusions.replay.iter_mut().filter_map(|replay| replay.refused.as_mut()).for_each(remark::say);
         conclusions.critical_path.iter_mut().for_each(|part| remark::say(&mut part.cause));
         conclusions.lost_time.iter_mut().for_each(|lost| remark::say(&mut lost.cause));

@@ -45,7 +45,8 @@ pub(crate) fn decimal(number: f64) -> String {
 pub(crate) fn signed(share: f64) -> String {
     match share * 100.0 {
         percent if percent.abs() >= 999.5 => format!("{:+.0}x", share + 1.0),
-        percent if percent.abs() < 0.05 => "0.0%".to_owned(),
+        0.0 => "0%".to_owned(),
+        percent if percent.abs() < 0.05 => "<0.1%".to_owned(),
         percent => format!("{percent:+.1}%"),
     }
 }
@@ -108,6 +109,8 @@ pub(crate) fn mean(total: Nanos, calls: u64) -> Option<Nanos> {
 pub(crate) fn percent(share: Option<f64>) -> String {
     match share {
         None => UNKNOWN.to_owned(),
+        Some(0.0) => "0%".to_owned(),
+        Some(1.0) => "100%".to_owned(),
         Some(share) if share > 0.0 && share < 0.000_5 => "<0.1%".to_owned(),
         Some(share) if (0.999_5..1.0).contains(&share) => ">99.9%".to_owned(),
         Some(share) => format!("{:.1}%", share * 100.0),
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn a_small_share_is_not_none_a_large_one_not_all_and_an_unknown_one_neither() {
         let shares = [Some(0.999_999), Some(1.0), Some(1e-6), Some(0.0), None, Some(1.0 / 3.0)];
-        assert_eq!(shares.map(percent), [">99.9%", "100.0%", "<0.1%", "0.0%", "-", "33.3%"]);
+        assert_eq!(shares.map(percent), [">99.9%", "100%", "<0.1%", "0%", "-", "33.3%"]);
     }
 
     #[test]

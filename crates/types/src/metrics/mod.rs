@@ -42,9 +42,6 @@ pub struct RunHeader {
 /// Holds: findings together claim at most what is lost, each nanosecond once (the ledger of `analysis::loss`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conclusions {
-    /// What a reader must know before the first number.
-    #[serde(default)]
-    pub caveats: Vec<Caveat>,
     /// Findings, what matters most first.
     pub findings: Vec<Finding>,
     /// Time lost, by stage and cause, most first.
@@ -93,6 +90,9 @@ pub struct Metrics {
     pub schema: SchemaTag<Self>,
     /// What was run.
     pub run: RunHeader,
+    /// What a reader must know before the first number.
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
     /// Devices of the run.
     pub devices: Vec<Device>,
     /// Clocks of its timestamps.

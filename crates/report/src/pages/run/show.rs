@@ -40,7 +40,7 @@ pub fn glance(run: &RunView<'_>, settings: &Glance, strong: impl Fn(&str) -> Str
     let mut text =
         strong(&shortened(&printable(&format!("{} on {}", model(run.metrics), device(run.metrics))), settings.width))
             + "\n";
-    for caveat in run.metrics.conclusions.caveats.iter().filter(|caveat| !caveat.text.is_empty()) {
+    for caveat in run.metrics.caveats.iter().filter(|caveat| !caveat.text.is_empty()) {
         wrapped(&mut text, &format!("{READ_FIRST}: {}", caveat.text), settings.width);
     }
     wrapped(&mut text, &Text::new(&headline(run)).plain(), settings.width);

@@ -3,7 +3,7 @@
 use types::Sweep;
 
 use super::table::table;
-use super::terminal::{axes, bases, best, stopped};
+use super::terminal::{axes, best, caveats, forecasts};
 use crate::pages::analytic::assumption;
 use crate::render::Page;
 use crate::render::text::{link, prose};
@@ -17,14 +17,14 @@ const LINES: usize = 500;
 pub fn page(sweep: &Sweep, csv: &str, chart: &str) -> Page {
     let points = count(sweep.points.len() as u64, "point");
     let mut page = Page::new(&format!("{}: {points} over {}", prose(&sweep.model.model_id), prose(&axes(sweep))));
-    page.callout(READ_FIRST, stopped(sweep));
+    page.callout(READ_FIRST, caveats(sweep));
     page.facts(best(sweep));
     page.paragraph(
         "Every number here is modelled from the configuration; nothing was measured. Times are roofline times at the peak rates \
-         of a device, operation by operation. A real run takes longer; the forecast next to each time says how much longer is \
-         likely.",
+         of a device, operation by operation. A real run takes longer; the forecast next to each time, for eager mode with \
+         its 90% interval, says how much longer is likely.",
     );
-    page.list(bases(sweep));
+    page.list(forecasts(sweep));
     page.chart("Times and rates along the first axis", chart);
     page.table(&table(sweep, sweep.points.iter().take(LINES)));
     page.paragraph(&match sweep.points.len().saturating_sub(LINES) {

@@ -1,6 +1,6 @@
 //! What `llm-perf analyze --sweep` prints: the best points, how figures run along the first axis, and the table.
 
-use types::{Sweep, SweepPoint};
+use types::{Origin, Sweep, SweepPoint};
 
 use super::csv::value;
 use super::series::Series;
@@ -22,7 +22,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// The sweep as plain text.
 pub fn terminal(sweep: &Sweep) -> String {
     let mut page = Page::new("");
-    page.callout(READ_FIRST, stopped(sweep));
+    page.callout(READ_FIRST, caveats(sweep));
     let (model, parameters) = (prose(&sweep.model.model_id), grouped(sweep.model.parameters.total));
     let points = count(sweep.points.len() as u64, "point");
     let about = [
@@ -39,25 +39,38 @@ pub fn terminal(sweep: &Sweep) -> String {
     }
     page.facts([(
         "origin",
-        Some("modelled, nothing measured: times are roofline times at the devices' peak rates".into()),
+        Some(
+            "modelled, nothing measured: roofline times at the devices' peak rates; eager forecasts with 90% intervals"
+                .into(),
+        ),
     )]);
-    page.list(bases(sweep));
+    page.list(forecasts(sweep));
     page.terminal()
 }
 
 /// What a reader must know before the first number.
-pub(super) fn stopped(sweep: &Sweep) -> Option<String> {
+pub(super) fn caveats(sweep: &Sweep) -> Vec<String> {
     let (done, all) = (grouped(sweep.points.len() as u128), grouped(sweep.points_planned));
-    sweep.stopped.then(|| format!("The sweep stopped after {done} of {all} points."))
+    let stopped = sweep.stopped.then(|| format!("The sweep stopped after {done} of {all} points."));
+    let devices = bases(sweep, true)
+        .map(|(device, basis)| format!("Forecasts for {device} rest at least partly on assumptions: {basis}."));
+    stopped.into_iter().chain(devices).collect()
 }
 
-/// What the forecasts rest on, device by device.
-pub(super) fn bases(sweep: &Sweep) -> Vec<String> {
-    let of = |device: &types::SweepDevice| {
-        let basis = device.forecast_basis.as_ref()?;
-        Some(format!("Forecast for {} (eager mode, 90% interval): {}.", prose(&device.id), prose(basis)))
+/// What the forecasts rest on, device by device, where caveats do not say it.
+pub(super) fn forecasts(sweep: &Sweep) -> Vec<String> {
+    bases(sweep, false).map(|(device, basis)| format!("Forecasts for {device}: {basis}.")).collect()
+}
+
+/// Devices with what their forecasts rest on: those with an assumed forecast, or the others.
+fn bases(sweep: &Sweep, assumed: bool) -> impl Iterator<Item = (String, String)> {
+    let is_assumed = |device: &str| {
+        let points = sweep.points.iter().filter(|point| point.hardware == device);
+        let mut forecasts = points.filter_map(|point| point.figures.as_ref()?.forecast);
+        forecasts.any(|forecast| forecast.origin == Origin::Assumed)
     };
-    sweep.hardware.iter().filter_map(of).collect()
+    let devices = sweep.hardware.iter().filter(move |device| is_assumed(&device.id) == assumed);
+    devices.filter_map(|device| Some((prose(&device.id), prose(device.forecast_basis.as_ref()?))))
 }
 
 /// What varies, on one line.
@@ -134,5 +147,19 @@ mod tests {
         }
         let best: Vec<_> = best(&sweep).into_iter().filter(|(_, text)| text.is_some()).collect();
         assert_eq!(best, [("fits", Some("no point fits its device".to_owned()))]);
+    }
+
+    #[test]
+    fn an_assumed_forecast_is_said_before_the_first_number() {
+        let mut sweep = sample::sweep();
+        assert_eq!((caveats(&sweep).len(), forecasts(&sweep).len()), (0, 1));
+        for figures in sweep.points.iter_mut().filter_map(|point| point.figures.as_mut()) {
+            figures.forecast.iter_mut().for_each(|forecast| forecast.origin = Origin::Assumed);
+        }
+        assert!(
+            terminal(&sweep)
+                .starts_with("Read this first:\n  - Forecasts for h200 rest at least partly on assumptions")
+        );
+        assert_eq!(forecasts(&sweep), Vec::<String>::new());
     }
 }
