@@ -99,7 +99,7 @@ fn ranks_of_a_command_are_told_apart_by_their_launchers_variables() {
     let skew = &metrics["rank_skew"][0];
     assert_eq!((skew["stage"].as_str(), skew["slowest"].as_u64()), (Some("prefill"), Some(1)), "{skew}");
     assert!(skew["share"].as_f64().unwrap() > 1.0, "{skew}");
-    assert!(scratch.text("run", "report.md").contains("prefill: rank 1 is slowest"));
+    assert!(scratch.text("run", "report.md").contains("prefill: rank 1 is the slowest"));
     assert_eq!(metrics["totals"]["kernel_count"], 10);
 }
 
@@ -108,7 +108,7 @@ fn a_window_is_checked_before_the_command_runs() {
     let scratch = Scratch::new();
     let output = profile(&scratch, &["--window", "decode_step:4..2"], WORDS);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.contains("is not a valid window: instances are FROM..TO"), "{}", output.stderr);
+    assert!(output.stderr.contains("is not a valid window: instances must be FROM..TO"), "{}", output.stderr);
     assert!(!scratch.path("run").exists());
 }
 
@@ -130,7 +130,7 @@ fn a_command_without_cuda_is_measured_and_says_that_nothing_was_recorded() {
     let counters: Vec<_> =
         metrics["quality"].as_array().unwrap().iter().map(|row| row["counter"].as_str().unwrap()).collect();
     assert_eq!(counters, ["no_process_collected"]);
-    assert!(output.stdout.contains("not recorded: no process of the command used CUDA"), "{}", output.stdout);
+    assert!(output.stdout.contains("not recorded: No process of the command used CUDA"), "{}", output.stdout);
     let export = Output::of(scratch.command(&["export", "run", "--format", "sqlite"]));
     assert_eq!(export.code, 2);
     assert!(export.stderr.contains("has no timeline: nothing was recorded"), "{}", export.stderr);

@@ -249,7 +249,7 @@ fn runs_are_deleted_one_by_one_or_all_but_the_newest() {
     std::fs::write(second.join("notes.txt"), "mine").unwrap();
     let refused = Output::of(scratch.command(&["runs", &second.display().to_string(), "--delete"]));
     assert_eq!(refused.code, 1, "{}", refused.stderr);
-    assert!(refused.stderr.contains("files that are not of the run, such as notes.txt"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("files that are not part of the run, such as notes.txt"), "{}", refused.stderr);
 }
 
 /// Every text of a document, in order.

@@ -144,7 +144,7 @@ fn the_gate_takes_what_is_within_its_limit() {
 #[test]
 fn too_few_repeats_leave_the_gate_undecided_and_say_so() {
     let shown = transcript(root().path(), &["short", "short-after", "--fail-over", "5%"]);
-    let reason = "prefill, decode: too few repeats: 2 and 2 of 2 inputs; 3 per side are needed";
+    let reason = "prefill, decode: too few repeats of 2 inputs: 2 and 2; each side needs 3";
     assert!(shown.starts_with("exit: 3\n"), "{shown}");
     assert!(shown.contains("gate 5.0%: undecided, nothing failed but not everything could be tested"), "{shown}");
     assert!(shown.contains(&format!("warning: the gate is undecided: {reason}\n")), "{shown}");
@@ -182,7 +182,7 @@ fn markdown_is_printed_and_written() {
     let file = root.path().join("comparison.md");
     let shown = transcript(root.path(), &["before", "after", "--markdown", "--out", file.to_str().unwrap()]);
     let page = fs::read_to_string(&file).unwrap();
-    assert!(page.starts_with("# Comparison\n\n- decode is slower by "), "{page}");
+    assert!(page.starts_with("# Comparison\n\n- decode is slower: "), "{page}");
     assert!(shown.contains("# Comparison") && shown.ends_with("written: ROOT/comparison.md\n"), "{shown}");
 }
 

@@ -146,7 +146,7 @@ const TRUTHS: &[Truth] = &[
         kind: "encoder",
         first: &["data-loading", "attention-not-flash"],
         silent: &["launch-bound", "run-to-run-variation", "host-work", "compilation"],
-        says: &["idle 512 ms", "In 491 ms of the idle time the host waits for its data loader", "Load ahead"],
+        says: &["idle for 512 ms; 491 ms of that is data loading", "Load the next batches in the background"],
         never: &["cuda graph", "torch.cuda.graph"],
     },
     Truth {
@@ -154,7 +154,7 @@ const TRUTHS: &[Truth] = &[
         kind: "encoder",
         first: &["attention-not-flash"],
         silent: &["launch-bound", "data-loading", "host-work"],
-        says: &["busy 158 ms of 160 ms (99.0%)", "they run 68.8 ms"],
+        says: &["busy for 158 ms of 160 ms (99.0%)", "The softmax kernels run for 68.8 ms"],
         never: &["cuda graph", "torch.cuda.graph"],
     },
     Truth {
@@ -162,7 +162,7 @@ const TRUTHS: &[Truth] = &[
         kind: "encoder",
         first: &["launch-bound"],
         silent: &["data-loading"],
-        says: &["busy 309 us of 3.91 ms (7.9%)", "a larger batch", "a graph"],
+        says: &["busy for 309 us of 3.91 ms (7.9%)", "a larger batch", "a CUDA graph launches it at once"],
         never: &[],
     },
     Truth {
@@ -170,7 +170,7 @@ const TRUTHS: &[Truth] = &[
         kind: "encoder",
         first: &["launch-bound"],
         silent: &["data-loading"],
-        says: &["busy 1.23 ms of 7.56 ms (16.2%)", "a larger batch"],
+        says: &["busy for 1.23 ms of 7.56 ms (16.2%)", "a larger batch"],
         never: &[],
     },
     Truth {
@@ -178,7 +178,7 @@ const TRUTHS: &[Truth] = &[
         kind: "forward",
         first: &[],
         silent: &["launch-bound", "logits-of-all-positions", "attention-not-flash"],
-        says: &["busy 43.1 ms of 47.1 ms (91.5%)", "on AMD Instinct MI300X VF"],
+        says: &["busy for 43.1 ms of 47.1 ms (91.5%)", "on AMD Instinct MI300X VF"],
         never: &["logits", "device not named in the trace"],
     },
     Truth {
@@ -188,10 +188,10 @@ const TRUTHS: &[Truth] = &[
         silent: &["launch-bound", "straggling-rank", "device-to-device-copies"],
         says: &[
             "exposed communication 55.6 ms",
-            "3 steps, from the profiler's own steps",
+            "3 steps (source: the profiler's step markers)",
             "`allreduce` of 17.6 MB among 8 ranks: 3 calls",
-            "of the 448 GB/s that the links of a device carry one way",
-            "1 of 8 ranks is here",
+            "of the 448 GB/s that a GPU's links carry one way",
+            "Traces of 1 of 8 ranks are available",
         ],
         never: &["mark stages", "mark prefill"],
     },
@@ -201,10 +201,10 @@ const TRUTHS: &[Truth] = &[
         first: &["exposed-communication"],
         silent: &["launch-bound"],
         says: &[
-            "communication runs 164 ms, of which 87.9 ms",
-            "of 465 ms",
+            "Communication takes 164 ms in total",
+            "exposed for 87.9 ms of 465 ms",
             "`all_to_all` of 289 MB among an unknown number of ranks",
-            "1 of 8 ranks is here",
+            "Traces of 1 of 8 ranks are available",
         ],
         never: &[],
     },
@@ -214,10 +214,11 @@ const TRUTHS: &[Truth] = &[
         first: &[],
         silent: &["launch-bound", "data-loading", "host-to-device-copies"],
         says: &[
-            "communication runs 251 ms, of which 73.3 ms",
-            "copies within a device run 92.9 ms",
+            "Communication takes 251 ms in total",
+            "exposed for 73.3 ms",
+            "Copies within GPU memory run for 92.9 ms",
             "27.9 GB in 92.9 ms",
-            "1 of 2 ranks is here",
+            "Traces of 1 of 2 ranks are available",
         ],
         never: &[],
     },
@@ -226,7 +227,12 @@ const TRUTHS: &[Truth] = &[
         kind: "training",
         first: &["exposed-communication"],
         silent: &["launch-bound"],
-        says: &["communication runs 396 ms, of which 337 ms", "idle 675 ms", "1 of 128 ranks is here"],
+        says: &[
+            "Communication takes 396 ms in total",
+            "exposed for 337 ms",
+            "idle for 675 ms",
+            "Traces of 1 of 128 ranks are available",
+        ],
         never: &["2 ranks"],
     },
     Truth {
@@ -234,7 +240,12 @@ const TRUTHS: &[Truth] = &[
         kind: "training",
         first: &["exposed-communication"],
         silent: &["launch-bound"],
-        says: &["communication runs 379 ms, of which 304 ms", "idle 651 ms", "1 of 128 ranks is here"],
+        says: &[
+            "Communication takes 379 ms in total",
+            "exposed for 304 ms",
+            "idle for 651 ms",
+            "Traces of 1 of 128 ranks are available",
+        ],
         never: &["2 ranks"],
     },
     Truth {
@@ -242,7 +253,7 @@ const TRUTHS: &[Truth] = &[
         kind: "training",
         first: &["launch-bound", "host-work", "exposed-communication"],
         silent: &["data-loading"],
-        says: &["idle 503 ms", "communication runs 46.9 ms, of which 39.6 ms"],
+        says: &["idle for 503 ms", "Communication is exposed for 39.6 ms"],
         never: &[],
     },
     Truth {
@@ -250,7 +261,7 @@ const TRUTHS: &[Truth] = &[
         kind: "graph_capture",
         first: &[],
         silent: &["launch-bound"],
-        says: &["the graph capture in"],
+        says: &["a CUDA graph capture"],
         never: &["32.6 ms"],
     },
     Truth {
@@ -258,7 +269,7 @@ const TRUTHS: &[Truth] = &[
         kind: "forward",
         first: &["host-to-device-copies"],
         silent: &["launch-bound"],
-        says: &["exposed copies 94", "25.5 GB in 921 ms (27.7 GB/s); kernels run 22.4 ms", "weights first"],
+        says: &["Exposed copies took 94", "25.5 GB in 921 ms (27.7 GB/s); kernels run for 22.4 ms", "Keep weights"],
         // What the kernels' own time divides into is not the time.
         never: &["healthy", "gemm 86", "86% of the time"],
     },
@@ -381,7 +392,7 @@ fn ranks_of_one_job_are_compared_at_the_collectives_they_share() {
     let files = ["dlrm-rank0.json.gz", "dlrm-rank1.json.gz"].map(|file| folder.join(file));
     let Imported { metrics, pages, terminal } = import(&files, &[]);
     assert_invariants(&metrics, "dlrm");
-    assert!(pages.contains("2 of 128 ranks are here"), "{pages}");
+    assert!(pages.contains("Traces of 2 of 128 ranks are available"), "{pages}");
     assert!(pages.contains("2 ranks were recorded. 126 ranks of the job are missing."), "{pages}");
     assert!(!pages.contains("2 ranks ran side by side"), "{pages}");
     let times: Vec<_> = list(&metrics, "device_time")
@@ -492,7 +503,7 @@ fn a_capture_of_another_graph_or_process_is_refused_with_the_reason() {
     };
     // Launches no graph; graphs of another process and machine.
     let none = refused("mi300-sglang-qwen3-8b-extend.json.gz");
-    assert!(none.contains("is a graph capture, and it launches no graph"), "{none}");
+    assert!(none.contains("is a graph capture, and the trace launches no graph"), "{none}");
     let other = refused("vllm-piecewise.json.gz");
     assert!(other.contains("is a graph capture, and"), "{other}");
 }

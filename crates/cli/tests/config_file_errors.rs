@@ -25,7 +25,7 @@ fn duplicate_key() {
       |
     4 |   b: 3
       |   ^
-    hint: it is first given at DIR/config.yaml:2:3
+    hint: first given at DIR/config.yaml:2:3
     ");
 }
 
@@ -44,12 +44,12 @@ fn anchor() {
 #[test]
 fn number_that_is_too_large() {
     insta::assert_snapshot!(wrong("workload.batch=99999999999999999999"), @r"
-    error: the number `99999999999999999999` does not fit into 64 bits
+    error: the number `99999999999999999999` does not fit in 64 bits
      --> command line
       |
       | workload.batch=99999999999999999999
       |                ^^^^^^^^^^^^^^^^^^^^
-    hint: quote it to make it a text
+    hint: quote it to make it a string
     ");
 }
 
@@ -78,7 +78,7 @@ fn second_document() {
 #[test]
 fn file_that_is_a_list() {
     insta::assert_snapshot!(wrong_root("- a\n- b\n"), @r"
-    error: a configuration file must hold keys and values; this is a list
+    error: a configuration file must contain keys and values, not a list
      --> DIR/config.yaml:1:1
       |
     1 | - a
@@ -89,7 +89,7 @@ fn file_that_is_a_list() {
 #[test]
 fn key_that_cannot_be_named() {
     insta::assert_snapshot!(wrong_root("a:\n  b.c: 1\n"), @r"
-    error: `b.c` cannot be a key: a key must not be empty or contain `.`, `/`, `@`, `=` or spaces
+    error: invalid key `b.c`: a key must not be empty or contain `.`, `/`, `@`, `=` or spaces
      --> DIR/config.yaml:2:3
       |
     2 |   b.c: 1
@@ -100,7 +100,7 @@ fn key_that_cannot_be_named() {
 #[test]
 fn defaults_that_are_not_a_list() {
     insta::assert_snapshot!(wrong_root("defaults: workload\n"), @r"
-    error: `defaults` is a list, not a text
+    error: `defaults` must be a list, not a string
      --> DIR/config.yaml:1:11
       |
     1 | defaults: workload
@@ -111,7 +111,7 @@ fn defaults_that_are_not_a_list() {
 #[test]
 fn defaults_element_with_two_groups() {
     insta::assert_snapshot!(wrong_root("defaults:\n  - workload: dsocr-base-1024\n    runner: stage1\n"), @r"
-    error: one element of the defaults names one group
+    error: an entry of the defaults must name exactly one group
      --> DIR/config.yaml:2:5
       |
     2 |   - workload: dsocr-base-1024
@@ -135,7 +135,7 @@ fn defaults_with_an_unknown_option() {
 #[test]
 fn defaults_with_an_unknown_file() {
     insta::assert_snapshot!(wrong_root("defaults:\n  - comon\n"), @r"
-    error: there is no file `comon.yaml`
+    error: file `comon.yaml` not found
      --> DIR/config.yaml:2:5
       |
     2 |   - comon
@@ -186,7 +186,7 @@ fn group_mounted_at_two_places() {
       |
       | runner=stage2
       | ^^^^^^
-    hint: say which: runner@a=OPTION or runner@b=OPTION
+    hint: choose one: runner@a=OPTION or runner@b=OPTION
     ");
 }
 
@@ -195,12 +195,12 @@ fn files_that_disagree_about_a_type() {
     insta::assert_snapshot!(
         wrong_root("defaults:\n  - workload: dsocr-base-1024\n  - _self_\nworkload:\n  batch: many\n"),
         @r"
-        error: `workload.batch` is a whole number, not a text
+        error: `workload.batch` must be a whole number, not a string
          --> DIR/config.yaml:5:10
           |
         5 |   batch: many
           |          ^^^^
-        hint: its type comes from conf/workload/dsocr-base-1024.yaml:6:8; null is accepted too
+        hint: its type comes from conf/workload/dsocr-base-1024.yaml:6:8; null is also accepted
         "
     );
 }
@@ -228,7 +228,7 @@ fn folder_that_is_a_file() {
 fn file_with_the_wrong_ending() {
     let folder = world(&[("workload/mine.yml", "a: 1\n")]);
     insta::assert_snapshot!(refusal(Some(folder.path()), &[]), @r"
-    error: cannot use the configuration folder DIR/workload/mine.yml: configuration files end in .yaml
+    error: cannot use the configuration folder DIR/workload/mine.yml: configuration files must end in .yaml
     hint: --config-dir takes a folder laid out like the built-in one: GROUP/OPTION.yaml
     ");
 }
@@ -243,5 +243,5 @@ fn file_that_is_not_text() {
 #[test]
 fn file_that_is_far_too_large() {
     let folder = world(&[("config.yaml", &"#".repeat(2 << 20))]);
-    insta::assert_snapshot!(refusal(Some(folder.path()), &[]), @"error: cannot read DIR/config.yaml: it has more bytes than a configuration file may have (1048576)");
+    insta::assert_snapshot!(refusal(Some(folder.path()), &[]), @"error: cannot read DIR/config.yaml: it is larger than 1048576 bytes, the most a configuration file may have");
 }

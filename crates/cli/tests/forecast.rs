@@ -183,7 +183,7 @@ fn runs_that_say_nothing_about_the_device_are_refused() {
     import(home.path(), "dsocr-h200.json.gz", "other");
     edit(home.path(), "other/metrics.json", |metrics| metrics["devices"][0]["hardware"] = "a100-sxm-80gb".into());
     let other = refused(&["./captured", "./other"], 1);
-    assert!(other.contains("it ran on a100-sxm-80gb, and the first run is of h200"), "{other}");
+    assert!(other.contains("it ran on a100-sxm-80gb, but the first run is for h200"), "{other}");
 
     edit(home.path(), "other/metrics.json", |metrics| {
         metrics["devices"][0]["hardware"] = "h200".into();

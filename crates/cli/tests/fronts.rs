@@ -242,6 +242,12 @@ impl Known {
                 kernel["total_ns"].as_f64().unwrap_or(0.0);
         }
         families.values().for_each(|time| self.share(time / kernels));
+        for finding in list(metrics, "findings") {
+            let stage = list(metrics, "stages").iter().find(|stage| stage["name"] == finding["stage"]);
+            let wall = stage.and_then(|stage| stage["wall_ns"].as_f64());
+            let saved = finding["saves_ns"].as_f64().zip(wall);
+            saved.into_iter().for_each(|(saves, wall)| self.share(saves / wall));
+        }
         let mut savings: std::collections::BTreeMap<&str, f64> = Default::default();
         for finding in list(metrics, "findings") {
             *savings.entry(finding["rule"].as_str().unwrap()).or_default() +=

@@ -157,7 +157,7 @@ fn without_a_model_there_is_no_utilisation_and_no_default_workload() {
     assert_eq!(metrics["mfu_model_level"], Value::Null);
     assert_eq!(metrics["trace"]["workload"]["workload"], Value::Null);
     let open = counter(&metrics, "stages_without_utilisation").unwrap();
-    assert_eq!(open["remedy"], "the model is not named: pass --model");
+    assert_eq!(open["remedy"], "The model is unknown: pass `--model`.");
     let config = scratch.text("run", "config.yaml");
     assert!(!config.contains("workload") && !config.contains("deepseek"), "{config}");
 }

@@ -84,7 +84,7 @@ fn tools_on_path_are_found_and_judged() {
     let diagnosis: Diagnosis = serde_json::from_str(stdout(&output)).unwrap();
     let check = |id: &str| diagnosis.checks.iter().find(|check| check.id == id).unwrap();
     assert_eq!(check("nsys").verdict, Verdict::TooOld);
-    assert!(check("nsys").found.contains("nsys 2022.4.2.1 in ~/tools/nsys"), "{}", check("nsys").found);
+    assert!(check("nsys").found.contains("nsys 2022.4.2.1 at ~/tools/nsys"), "{}", check("nsys").found);
     assert_eq!(check("ncu").verdict, Verdict::Warning, "it hangs");
     assert_eq!(check("python").verdict, Verdict::Missing);
     assert!(check("python").found.ends_with("it exited with code 3: cannot start"), "{}", check("python").found);
@@ -158,7 +158,7 @@ fn the_processor_is_listed_once_it_was_measured() {
     let home = home();
     let before = llm_perf(home.path()).args(["hardware", "cpu"]).output().unwrap();
     assert_eq!(before.status.code(), Some(1));
-    assert!(stderr(&before).contains("hint: `llm-perf doctor --calibrate` measures them"), "{}", stderr(&before));
+    assert!(stderr(&before).contains("hint: run `llm-perf doctor --calibrate`"), "{}", stderr(&before));
 
     let root = home.path().join("runs");
     let calibrated = llm_perf(home.path()).args(["doctor", "--calibrate", "--json", "--out-root"]).arg(&root).output();

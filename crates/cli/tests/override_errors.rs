@@ -9,7 +9,7 @@ use refusal::{refusal, world, wrong};
 #[test]
 fn unknown_key() {
     insta::assert_snapshot!(wrong("workload.bach=4"), @r"
-    error: there is no key `workload.bach`
+    error: unknown key `workload.bach`
      --> command line
       |
       | workload.bach=4
@@ -22,7 +22,7 @@ fn unknown_key() {
 #[test]
 fn unknown_key_that_exists_elsewhere() {
     insta::assert_snapshot!(wrong("max_new_tokens=4"), @r"
-    error: there is no key `max_new_tokens`
+    error: unknown key `max_new_tokens`
      --> command line
       |
       | max_new_tokens=4
@@ -35,7 +35,7 @@ fn unknown_key_that_exists_elsewhere() {
 #[test]
 fn unknown_key_inside_a_map_value() {
     insta::assert_snapshot!(wrong("workload={batch: 2, sek_len: 3}"), @r"
-    error: there is no key `workload.sek_len`
+    error: unknown key `workload.sek_len`
      --> command line
       |
       | workload={batch: 2, sek_len: 3}
@@ -47,20 +47,20 @@ fn unknown_key_inside_a_map_value() {
 #[test]
 fn unknown_group() {
     insta::assert_snapshot!(wrong("profiling/nsis=nsys.default"), @r"
-    error: there is no group `profiling/nsis`
+    error: unknown group `profiling/nsis`
      --> command line
       |
       | profiling/nsis=nsys.default
       | ^^^^^^^^^^^^^^
     hint: did you mean `profiling/nsys`?
-    hint: `llm-perf config --groups` lists every group and its options
+    hint: list all groups and their options with `llm-perf config --groups`
     ");
 }
 
 #[test]
 fn folder_of_groups_in_place_of_a_group() {
     insta::assert_snapshot!(wrong("model/deepseek_ocr@model=deepseek_ocr.default"), @r"
-    error: there is no group `model/deepseek_ocr`
+    error: unknown group `model/deepseek_ocr`
      --> command line
       |
       | model/deepseek_ocr@model=deepseek_ocr.default
@@ -90,7 +90,7 @@ fn group_that_is_not_mounted() {
       |
       | model/dummy_shallow_resnet/arch=dummy_shallow_resnet.default
       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    hint: to put it in the place of `model/deepseek_ocr/arch`, write model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
+    hint: to replace `model/deepseek_ocr/arch`, write model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
     hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `_global_`
     ");
 }
@@ -143,69 +143,69 @@ fn removed_group_that_is_not_the_one_mounted() {
 #[test]
 fn text_in_place_of_a_whole_number() {
     insta::assert_snapshot!(wrong("workload.batch=four"), @r"
-    error: `workload.batch` is a whole number, not a text
+    error: `workload.batch` must be a whole number, not a string
      --> command line
       |
       | workload.batch=four
       |                ^^^^
-    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is accepted too
+    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is also accepted
     ");
 }
 
 #[test]
 fn option_name_given_to_a_mounted_key() {
     insta::assert_snapshot!(wrong("model=alt"), @r"
-    error: `model` is a map, not a text
+    error: `model` must be a map, not a string
      --> command line
       |
       | model=alt
       |       ^^^
     hint: to choose an option, write model/llm@model=alt
-    hint: its type comes from conf/model/deepseek_ocr/arch/deepseek_ocr.default.yaml:2:1; null is accepted too
+    hint: its type comes from conf/model/deepseek_ocr/arch/deepseek_ocr.default.yaml:2:1; null is also accepted
     ");
 }
 
 #[test]
 fn scalar_in_place_of_a_list() {
     insta::assert_snapshot!(wrong("workload.crop_grid=2"), @r"
-    error: `workload.crop_grid` is a list, not a whole number
+    error: `workload.crop_grid` must be a list, not a whole number
      --> command line
       |
       | workload.crop_grid=2
       |                    ^
-    hint: a list is written [a, b]
-    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:14:12; null is accepted too
+    hint: write a list as [a, b]
+    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:14:12; null is also accepted
     ");
 }
 
 #[test]
 fn added_key_that_exists_keeps_its_type() {
     insta::assert_snapshot!(wrong("+workload.batch=[4]"), @r"
-    error: `workload.batch` is a whole number, not a list
+    error: `workload.batch` must be a whole number, not a list
      --> command line
       |
       | +workload.batch=[4]
       |                 ^^^
-    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is accepted too
+    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is also accepted
     ");
 }
 
 #[test]
 fn added_key_under_a_scalar() {
     insta::assert_snapshot!(wrong("+workload.batch.size=4"), @r"
-    error: `workload.batch` is a whole number, not a map
+    error: `workload.batch` must be a whole number, not a map
      --> command line
       |
       | +workload.batch.size=4
       |  ^^^^^^^^^^^^^^^^^^^
-    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is accepted too
+    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is also accepted
     ");
 }
 
 #[test]
 fn removed_key_that_is_missing() {
     insta::assert_snapshot!(wrong("~workload.bacth"), @r"
-    error: there is no key `workload.bacth`
+    error: unknown key `workload.bacth`
      --> command line
       |
       | ~workload.bacth
@@ -217,12 +217,12 @@ fn removed_key_that_is_missing() {
 #[test]
 fn index_out_of_range() {
     insta::assert_snapshot!(wrong("workload.crop_grid.2=1"), @r"
-    error: `workload.crop_grid` has 2 elements, so there is no element 2
+    error: index 2 is out of range: `workload.crop_grid` has 2 elements
      --> command line
       |
       | workload.crop_grid.2=1
       |                    ^
-    hint: elements count from 0; to add one, write +workload.crop_grid.2=VALUE
+    hint: indices start at 0; to add an element, write +workload.crop_grid.2=VALUE
     ");
 }
 
@@ -241,7 +241,7 @@ fn group_mounted_twice_by_an_override() {
 #[test]
 fn override_without_a_value() {
     insta::assert_snapshot!(wrong("workload"), @r"
-    error: cannot understand the override: there is no `=`
+    error: invalid override: missing `=`
      --> command line
       |
       | workload
@@ -258,7 +258,7 @@ fn override_value_that_is_not_yaml() {
       |
       | workload.crop_grid=[1,2
       |                    ^
-    hint: values are read as YAML; quote a text for YAML too: "key='value'"
+    hint: values are parsed as YAML; quote a string for YAML too: "key='value'"
     "#);
 }
 
@@ -300,55 +300,55 @@ fn interpolation_cycle() {
 #[test]
 fn environment_is_not_read() {
     insta::assert_snapshot!(wrong("model.weights=${oc.env:HOME}/weights"), @r"
-    error: cannot understand the interpolation: the environment is not read, so that a configuration means the same everywhere; pass the value as an override
+    error: invalid interpolation: environment variables are not read, so that a configuration means the same everywhere; pass the value as an override
      --> command line
       |
       | model.weights=${oc.env:HOME}/weights
       |               ^^^^^^^^^^^^^^^^^^^^^^
-    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for the characters themselves
+    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for a literal ${
     ");
 }
 
 #[test]
 fn unknown_interpolation_function() {
     insta::assert_snapshot!(wrong("run.id=${uuid:4}"), @r"
-    error: cannot understand the interpolation: there is no function `uuid`, only `now`
+    error: invalid interpolation: unknown function `uuid`; only `now` is supported
      --> command line
       |
       | run.id=${uuid:4}
       |        ^^^^^^^^^
-    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for the characters themselves
+    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for a literal ${
     ");
 }
 
 #[test]
 fn wrong_date_format() {
     insta::assert_snapshot!(wrong("run.id=${now:%}"), @r"
-    error: cannot understand the interpolation: `%` is no date format: strftime formatting failed: invalid format string, expected byte after `%`, but found end of format string
+    error: invalid interpolation: invalid date format `%`: strftime formatting failed: invalid format string, expected byte after `%`, but found end of format string
      --> command line
       |
       | run.id=${now:%}
       |        ^^^^^^^^
-    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for the characters themselves
+    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for a literal ${
     ");
 }
 
 #[test]
 fn unfinished_interpolation() {
     insta::assert_snapshot!(wrong("run.id='${now:%Y'"), @r"
-    error: cannot understand the interpolation: `${` without a closing `}`
+    error: invalid interpolation: `${` without a closing `}`
      --> command line
       |
       | run.id='${now:%Y'
       |        ^^^^^^^^^^
-    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for the characters themselves
+    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for a literal ${
     ");
 }
 
 #[test]
 fn map_inside_a_text() {
     insta::assert_snapshot!(wrong("model.notes=about ${workload}"), @r"
-    error: the interpolation `${workload}` is a map, which cannot be part of a text
+    error: the interpolation `${workload}` is a map, which cannot be part of a string
      --> command line
       |
       | model.notes=about ${workload}
@@ -359,11 +359,11 @@ fn map_inside_a_text() {
 #[test]
 fn interpolation_that_leaves_the_root() {
     insta::assert_snapshot!(wrong("model.notes=${....name}"), @r"
-    error: cannot understand the interpolation: `${....name}` goes up further than `model.notes` is deep
+    error: invalid interpolation: `${....name}` goes up more levels than `model.notes` has
      --> command line
       |
       | model.notes=${....name}
       |             ^^^^^^^^^^^
-    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for the characters themselves
+    hint: write ${key}, ${.sibling}, ${now:%Y%m%d-%H%M%S}, or \${ for a literal ${
     ");
 }

@@ -337,7 +337,7 @@ fn a_bundle_that_was_cut_off_or_altered_is_refused_wherever_that_is() {
         refused(&scratch, &[whole.clone(), b"more".to_vec()].concat()).contains("unexpected data after the last file")
     );
     assert!(refused(&scratch, &[whole.clone(), whole].concat()).contains("unexpected data after the last file"));
-    assert!(refused(&scratch, b"PK\x03\x04 no bundle at all").contains("start: it is not a bundle"));
+    assert!(refused(&scratch, b"PK\x03\x04 no bundle at all").contains("start: not a bundle"));
     // Content that was changed and compressed anew, so that only the digest tells.
     let mut bytes = decompressed(&scratch.path("run.llmperf"));
     let at = bytes.windows(9).position(|window| window == b"# Profile").unwrap();

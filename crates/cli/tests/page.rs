@@ -150,9 +150,13 @@ fn a_run_whose_trace_is_gone_has_a_page_without_timeline_that_says_so() {
     std::fs::remove_file(scratch.path("trace.json")).unwrap();
     let output = Output::of(scratch.command(&["report", "run", "--out", "page.html"]));
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stderr.contains("the page has no timeline: trace.json is gone since"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("the page has no timeline: trace.json was moved or deleted since"),
+        "{}",
+        output.stderr
+    );
     let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
-    assert!(page.contains("This page has no timeline: trace.json is gone since"), "{page}");
+    assert!(page.contains("This page has no timeline: trace.json was moved or deleted since"), "{page}");
     assert!(!page.contains("id=\"timeline\""), "{page}");
 }
 

@@ -49,7 +49,7 @@ fn wrong_requests_are_refused_before_an_engine_is_looked_for() {
     let scratch = with_file();
     for (arguments, said) in [
         (&["tables", "DROP TABLE kernels"][..], "error: `DROP` is not allowed: a query must be a single SELECT"),
-        (&["tables", "COPY kernels TO 'x'"], "`COPY` is not run"),
+        (&["tables", "COPY kernels TO 'x'"], "`COPY` is not allowed"),
         (&["tables", "SELECT 1; DELETE FROM kernels"], "found a second statement: `DELETE FROM kernels`"),
         (&["tables", " "], "the statement is empty"),
         (&["tables", "top-kernel"], "unknown query `top-kernel`"),
@@ -79,7 +79,7 @@ fn where_no_engine_is_found_the_message_says_what_to_install() {
     let output = query(&scratch, &["tables", "SELECT 1", "--python", python.to_str().unwrap()]);
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("no Python interpreter with duckdb or datafusion found"), "{}", output.stderr);
-    assert!(output.stderr.contains("hint: `pip install duckdb`"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: run `pip install duckdb`"), "{}", output.stderr);
     let cluster = ["tables", "SELECT 1", "--engine", "ballista://head:1", "--python", python.to_str().unwrap()];
     let output = query(&scratch, &cluster);
     assert!(output.stderr.contains("hint: `pip install ballista datafusion`"), "{}", output.stderr);

@@ -169,7 +169,7 @@ fn pages_become_regions_with_the_kernels_that_nvtx_gave_them() {
     // The page is of the regions, not of a timeline that nobody recorded, and is the same whenever it is made.
     let page = scratch.text("run", "report.html");
     assert!(page.contains("<strong>2 regions, 2.09 ms on the device.</strong>"), "{page}");
-    assert!(page.contains("1.33 ms of its own, 63.7%") && !page.contains("no device work"), "{page}");
+    assert!(page.contains("1.33 ms exclusive, 63.7%") && !page.contains("no device work"), "{page}");
     let again = Output::of(scratch.command(&["report", "./run", "--out", "again.html"]));
     assert_eq!(again.code, 0, "{}", again.stderr);
     let headline = |page: &str| page.split("This page has no timeline").next().unwrap().to_owned();
@@ -346,7 +346,7 @@ fn an_expression_that_needs_no_survey_makes_none() {
     assert_eq!(fake.told(), [["A::A1/", "A/A1/"]]);
     let report = fake.report();
     assert_eq!(paths(&report), ["A::A1"], "A was not asked for");
-    assert!(texts(&report["notes"]).contains("count it with --survey"), "{}", report["notes"]);
+    assert!(texts(&report["notes"]).contains("`--survey` counts it"), "{}", report["notes"]);
     assert_eq!(report["selection"]["include"][0]["matched"], Value::from(vec!["A::A1"]));
 }
 
@@ -417,7 +417,7 @@ fn nothing_to_report_is_said_plainly_and_is_no_failure() {
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
     let report = unmatched.report();
     assert_eq!(report["regions"], Value::from(Vec::<Value>::new()));
-    assert!(texts(&report["notes"]).contains("no matching regions for `decode*`: regions with kernels: `A`, `A::A1`"));
+    assert!(texts(&report["notes"]).contains("no matching regions for `decode*`; regions with kernels: `A`, `A::A1`"));
     assert!(output.stderr.contains("no matching regions"), "{}", output.stderr);
     assert_eq!(report["outside"]["kernels"], 114);
 
@@ -430,13 +430,13 @@ fn nothing_to_report_is_said_plainly_and_is_no_failure() {
     let no_kernels = FakeNcu::new();
     let output = no_kernels.run(&[]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    assert!(texts(&no_kernels.report()["notes"]).contains("no kernels found"));
+    assert!(texts(&no_kernels.report()["notes"]).contains("no kernels were seen"));
 
     let scratch = Scratch::new();
     let output = from(&scratch, &["ncu-dsocr-roofline-raw.csv.gz"], &[]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
     let notes = texts(&scratch.json("run", "ncu/regions/report.json")["notes"]);
-    assert!(notes.contains("no region present: 8 kernels ran, none of them inside an NVTX range"), "{notes}");
+    assert!(notes.contains("no region present: 8 kernels ran outside any NVTX range"), "{notes}");
 
     let scratch = Scratch::new();
     let output = from(&scratch, &["ncu-no-range.log"], &["--nvtx-include", "A"]);
@@ -447,7 +447,7 @@ fn nothing_to_report_is_said_plainly_and_is_no_failure() {
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
     let report = scratch.json("run", "ncu/regions/report.json");
     assert_eq!(report["regions"][0]["aggregate"]["kernels_inclusive"], 0);
-    assert!(texts(&report["notes"]).contains("no kernel of `A` matches the kernel filter"));
+    assert!(texts(&report["notes"]).contains("no kernel in `A` passes the kernel filter"));
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn a_range_that_cannot_be_replayed_is_missing_and_the_mode_that_would_do_is_name
     let output = fake.run(&["--replay-mode", "range", "pipeline.ncu.ncu_cli.sections=[]"]);
     assert_eq!(output.code, 3, "{}{}", output.stdout, output.stderr);
     assert!(output.stderr.contains("`A::A1` could not be measured as a whole range"), "{}", output.stderr);
-    assert!(output.stderr.contains("try --replay-mode app-range, or --replay-mode kernel"), "{}", output.stderr);
+    assert!(output.stderr.contains("try `--replay-mode app-range` or `--replay-mode kernel`"), "{}", output.stderr);
     assert_eq!(fake.scratch.manifest("run")["status"], "partial");
     assert_eq!(paths(&fake.report()), ["A", "B"], "no section is made up for what was not measured");
 }

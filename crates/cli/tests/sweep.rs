@@ -115,7 +115,7 @@ fn forecasts_stand_beside_the_roofline_and_hold_it() {
         }
     }
     let text = run(&["--model", "llama-3-8b", "--sweep", "workload.batch=1,64"]).stdout;
-    assert!(text.contains("forecast") && text.contains("Forecast on h200 (eager, 90% interval)"), "{text}");
+    assert!(text.contains("forecast") && text.contains("eager forecasts with 90% intervals"), "{text}");
 }
 
 #[test]

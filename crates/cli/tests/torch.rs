@@ -320,7 +320,7 @@ fn two_ranks_meet_in_one_folder_and_the_slowest_is_named() {
     assert_eq!((skew["stage"].as_str(), skew["slowest"].as_u64()), (Some("prefill"), Some(1)));
     let of_rank = |rank: u64| metrics["samples"].as_array().unwrap().iter().filter(|one| one["rank"] == rank).count();
     assert_eq!((of_rank(0), of_rank(1)), (4, 4));
-    assert!(scratch.text("run", "report.md").contains("rank 1 is slowest"));
+    assert!(scratch.text("run", "report.md").contains("rank 1 is the slowest"));
     assert!(second.stdout.starts_with("rank 1\nstage"), "{}", second.stdout);
     assert!(second.stderr.contains("rank 0 writes the report"), "{}", second.stderr);
     assert!(!scratch.text("run", "ranks/1/torch-events.jsonl").is_empty());

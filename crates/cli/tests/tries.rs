@@ -61,7 +61,7 @@ fn remedies_of_the_native_engine_take_turns_with_the_baseline() {
     // One that cannot run says why, and the others went on.
     let threads = find(&metrics, "threads-100000");
     assert_eq!((threads["status"].as_str(), &threads["saves_share"]), (Some("not_applicable"), &Value::Null));
-    assert!(threads["reason"].as_str().unwrap().contains("processors"), "{threads}");
+    assert!(threads["reason"].as_str().unwrap().contains("CPUs"), "{threads}");
     let report = scratch.text("run", "report.md");
     assert!(report.contains("## Remedies tried (measured)") && report.contains("infer.logits=last"), "{report}");
     assert!(report.contains("Not applicable: `threads-100000` (this process may use"), "{report}");

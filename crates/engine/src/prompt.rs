@@ -98,7 +98,7 @@ mod tests {
         let error = build(&tokenizer(), "Free OCR.", Some(page([1, 1]))).unwrap_err();
         assert_eq!(error.to_string(), r#"the prompt "Free OCR." has no <image>, so there is no place for the page"#);
         let error = build(&tokenizer(), "<image>\nFree OCR.", None).unwrap_err();
-        assert_eq!(error.to_string(), r#"the prompt "<image>\nFree OCR." has <image>, but there is no page"#);
+        assert_eq!(error.to_string(), r#"the prompt "<image>\nFree OCR." has <image>, but no page is given"#);
         let error = build(&tokenizer(), "<image> <image>", Some(page([1, 1]))).unwrap_err();
         assert_eq!(error.to_string(), r#"the prompt "<image> <image>" has <image> 2 times; only one page is allowed"#);
         assert!(error.hint().is_some());

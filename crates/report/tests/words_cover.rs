@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// Crates that conclude in data.
 const SPEAKING: [&str; 4] = ["types", "analysis", "ingest", "flow"];
 
+/// Files whose remarks have ids made of a kind and a name; `words/cause.rs` and `words/assumption.rs` say them and are tested there.
+const COMPOSED: [&str; 4] = ["src/loss/mod.rs", "src/replay/path.rs", "src/replay/change.rs", "src/device/modules.rs"];
+
 /// Sources below a folder, without their unit tests.
 fn sources(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -14,7 +17,11 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
             sources(&path, found);
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && name != "sample.rs" {
+        } else if name.ends_with(".rs")
+            && !name.ends_with("tests.rs")
+            && name != "sample.rs"
+            && !COMPOSED.iter().any(|file| path.ends_with(file))
+        {
             let text = fs::read_to_string(&path).unwrap();
             found.push(text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned());
         }
@@ -59,7 +66,7 @@ fn assert_covered(rows: Vec<String>, used: BTreeSet<String>) {
 
 #[test]
 fn every_counter_has_a_row_and_every_row_is_used() {
-    assert_covered(rows("counter.rs", "counter: \""), ids(&["QualityCounter::new(", "QualityCounter::some("]));
+    assert_covered(rows("counter_rows.rs", "counter: \""), ids(&["QualityCounter::new(", "QualityCounter::some("]));
 }
 
 #[test]

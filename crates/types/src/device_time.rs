@@ -133,20 +133,4 @@ impl IdleCause {
             Self::NotRecorded => "not_recorded",
         }
     }
-
-    /// In words, behind "idle:".
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Self::DataLoading => "the host waits for its data loader",
-            Self::Compiling => "the host compiles, captures or initialises",
-            Self::Peer => "the host waits for other processes",
-            Self::Synchronising => "the host waits for the device",
-            Self::Allocating => "the host allocates or frees memory",
-            Self::Copying => "the host is in a copy call",
-            Self::Launching => "the host prepares and launches the next kernel",
-            Self::HostWork => "the host does other work, without CUDA calls",
-            Self::Queued => "the next kernel had been launched and did not start",
-            Self::NotRecorded => "the trace does not say",
-        }
-    }
 }

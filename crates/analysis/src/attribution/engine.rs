@@ -148,7 +148,11 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> O
     }
     let (instance, step): (Vec<u32>, Vec<u32>) = of_launch.into_iter().unzip();
     let [prefills, decodes, others] = counts;
-    let facts = Facts::new().with("prefills", prefills).with("decodes", decodes).with("others", others);
+    let some = |count: u64| (count > 0).then_some(count);
+    let facts = Facts::new()
+        .with_known("prefills", some(prefills))
+        .with_known("decodes", some(decodes))
+        .with_known("others", some(others));
     let evidence = Remark::new("stages.engine", facts);
     Some(Stages {
         instance: launches.per_work(&instance).collect(),

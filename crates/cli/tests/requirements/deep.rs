@@ -121,6 +121,10 @@ fn troubles(bundles: &Bundles) -> Result<(), String> {
     need(bundles.json("forbidden/manifest.json")["status"] == "partial", "a partial run that says so")?;
     need(bundles.json("forbidden/kernels.json")["counters"]["origin"] == "modelled", "counters marked as modelled")?;
     need(!bundles.path("forbidden/ncu/prefill.csv").exists(), "a page that was not counted is there")?;
+    for front in ["report.md", "stakeholder_summary.md", "report.html"] {
+        let text = bundles.text(&format!("forbidden/{front}"));
+        need(text.contains("This run is partial: "), &format!("that the run is partial, in {front}"))?;
+    }
     need(!list(&bundles.printed("doctor")["checks"]).is_empty(), "checks of `doctor`")
 }
 
@@ -130,7 +134,7 @@ fn tables(bundles: &Bundles) -> Result<(), String> {
         for heading in ["Environment", "Aggregates", "Per-Stage Timings", "MFU", "Top Operators", "Top Kernels"] {
             need(page.contains(&format!("\n## {heading}\n")), &format!("{heading} of `{run}`"))?;
         }
-        need(has(&page, &["## Recommendations\n"]), &format!("a narrative of `{run}`"))?;
+        need(has(&page, &["**The problem.**", "**What to do.**"]), &format!("a narrative of `{run}`"))?;
     }
     let page = bundles.text("deep/stakeholder_summary.md");
     need(has(&page, &["`aten::mm`", "nvjet_sm90"]), "operators and kernels of a deep run")

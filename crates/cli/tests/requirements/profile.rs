@@ -228,8 +228,12 @@ fn summary(bundles: &Bundles) -> Result<(), String> {
         let centres = part("Top cost centres");
         let ranked = (1..=3).all(|rank| centres.lines().any(|line| line.starts_with(&format!("|    {rank} |"))));
         need(ranked && centres.contains("stage"), &format!("three cost centres of `{run}`"))?;
-        need(part("Recommendations").contains("Estimated saving"), &format!("what a recommendation of `{run}` saves"))?;
-        advice.push(part("Recommendations"));
+        let (half_page, _) = page.split_once("\n## Appendix\n").unwrap_or_default();
+        need(!half_page.is_empty() && half_page.split_whitespace().count() <= 350, &format!("half a page on `{run}`"))?;
+        let (_, rest) = half_page.split_once("**What to do.**").unwrap_or_default();
+        let (advised, _) = rest.split_once("**What limits this.**").unwrap_or_default();
+        need(advised.contains(": saves "), &format!("what the advice for `{run}` saves"))?;
+        advice.push(advised.to_owned());
     }
     need(advice[0] != advice[1] && advice[1] != advice[2], "recommendations that differ between runs")
 }

@@ -46,6 +46,10 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
         true => "`llm-perf report RUN` draws it for a run with a single recording",
         false => "nothing was recorded",
     });
+    // A page that is made again has the text alone.
+    for (_, page) in pages.iter_mut().filter(|(kind, _)| *kind == RunPageKind::Assumptions) {
+        *page = Page::verbatim(&page.markdown());
+    }
     write_page(folder, metrics, &pages, lanes)
 }
 

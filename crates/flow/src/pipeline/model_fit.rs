@@ -27,8 +27,7 @@ fn weights(model: &LoadedModel) -> ModelWeights {
 
 /// That the model that was named did not run.
 pub(super) fn caveat(model: &LoadedModel, fit: &Fit) -> Caveat {
-    let misfits: Vec<Facts> =
-        fit.misfits.iter().map(|misfit| Facts::new().with("misfit", misfit.to_string())).collect();
+    let misfits: Vec<Facts> = fit.misfits.iter().map(|misfit| Facts::new().with("misfit", misfit.clone())).collect();
     Caveat::new(CaveatKind::ModelMisfit, Facts::new().with("model", &model.id).with("misfits", misfits))
 }
 

@@ -269,7 +269,7 @@ mod tests {
     fn one_job_and_rank_in_two_folders_is_refused() {
         let root = folder(&["a/job=x/rank=0/kernels.parquet", "b/job=x/rank=0/kernels.parquet"]);
         let error = found(&root).unwrap_err();
-        assert!(error.to_string().ends_with("are both `kernels` of job `x`, rank 0"), "{error}");
+        assert!(error.to_string().ends_with("both hold `kernels` of job `x`, rank 0"), "{error}");
         assert!(found(&folder(&["a/job=x/rank=0/kernels.parquet", "b/job=x/rank=1/kernels.parquet"])).is_ok());
     }
 

@@ -173,12 +173,12 @@ mod tests {
     fn what_cannot_be_started_is_found_before_anything_is_measured() {
         assert_eq!(Target::command(Vec::new()), Err(TargetError::Empty));
         let error = Target::command(words("no-such-program-anywhere")).unwrap_err();
-        assert_eq!(error.to_string(), "there is no program `no-such-program-anywhere` on PATH");
+        assert_eq!(error.to_string(), "program `no-such-program-anywhere` not found on PATH");
         let error = Target::command(words("./nowhere/serve")).unwrap_err();
-        assert_eq!(error.to_string(), "there is no program `./nowhere/serve`");
+        assert_eq!(error.to_string(), "program `./nowhere/serve` not found");
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = Target::command(vec![file.path().into()]).unwrap_err();
-        assert!(error.to_string().ends_with("is no program: it may not be executed"), "{error}");
-        assert!(error.hint().unwrap().starts_with("name its interpreter"));
+        assert!(error.to_string().ends_with("is not executable"), "{error}");
+        assert!(error.hint().unwrap().starts_with("run it with its interpreter"));
     }
 }

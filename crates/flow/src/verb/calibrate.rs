@@ -300,7 +300,7 @@ mod tests {
         let error = fit_what_can_be(&points, &device, true).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "6 points of h200 were measured, too few for a curve of its GEMMs; nothing was stored"
+            "only 6 points of h200 were measured, too few for a GEMM curve; nothing was stored"
         );
     }
 }

@@ -123,7 +123,7 @@ mod tests {
         let errors: Vec<&str> = report.files.iter().filter_map(|file| file.error.as_deref()).collect();
         assert_eq!(errors.len(), 2);
         assert!(errors[0].contains("No such file"), "{errors:?}");
-        assert_eq!(report.files[1].hint.as_deref(), Some("name the files in it, such as ./manifest.json"));
+        assert_eq!(report.files[1].hint.as_deref(), Some("pass the files in it, such as ./manifest.json"));
     }
 
     #[test]

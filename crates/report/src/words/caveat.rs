@@ -1,8 +1,8 @@
 //! What each caveat says: one row a kind.
 
-use types::{Caveat, CaveatKind, Fact, Facts};
+use types::{Caveat, CaveatKind};
 
-use super::counter;
+use super::remark;
 use super::template::lines;
 
 /// The heading above caveats, on every front.
@@ -14,11 +14,13 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
         CaveatKind::Partial => &["This run is partial:", "*reasons {reason}."],
         CaveatKind::ModelMisfit => &[
             "`{model}` is not the model in this trace, so nothing here is relative to it.",
-            "*misfits Mismatch in {misfit}.",
+            "*misfits {misfit:capital}.",
             "Pass the model that ran with `--model`.",
         ],
         CaveatKind::NotComparable => &["Different {aspect}: {sides}. {meaning}.", "`{run}`: {disturbed}."],
-        CaveatKind::DataQuality => &["Some numbers cannot be trusted; see \"Data quality\"."],
+        CaveatKind::DataQuality => {
+            &["Some numbers cannot be trusted; see \"Data quality\".", "*counters {counter:title}: {value}."]
+        }
         CaveatKind::Disturbed => &[
             "Other work disturbed {disturbed} of {measured|measured run}, so times say as much about the machine as about the program.",
             "*causes Seen: {cause}.",
@@ -44,25 +46,15 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
 /// Says a caveat, unless it is said already.
 pub(crate) fn say(caveat: &mut Caveat) {
     if caveat.text.is_empty() {
-        let facts = Facts::new().with("titles", titles(&caveat.quantities));
-        let said = [lines(templates(caveat.kind), &caveat.quantities), lines(&["*titles {title}: {value}."], &facts)];
-        caveat.text = said.concat().join(" ");
+        remark::say_all(&mut caveat.quantities);
+        caveat.text = lines(templates(caveat.kind), &caveat.quantities).join(" ");
     }
-}
-
-/// Counters as people call them.
-fn titles(facts: &Facts) -> Vec<Facts> {
-    let Some(Fact::Rows(rows)) = facts.get("counters") else { return Vec::new() };
-    let title = |row: &Facts| match row.get("counter") {
-        Some(Fact::Name(counter)) => counter::title(counter),
-        _ => String::new(),
-    };
-    rows.iter().map(|row| row.clone().with("title", title(row))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::Facts;
 
     #[test]
     fn a_caveat_says_its_reasons() {

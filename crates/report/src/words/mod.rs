@@ -7,6 +7,7 @@ pub(crate) mod assumption;
 pub(crate) mod cause;
 pub(crate) mod caveat;
 pub(crate) mod counter;
+pub(crate) mod counter_rows;
 mod document;
 pub(crate) mod fleet;
 pub(crate) mod idle;

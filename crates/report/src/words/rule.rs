@@ -257,7 +257,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &[
             "?per_token The copies move {moved} in total.",
             "The copies run for {run} and keep the GPU idle for another {wait}: {copies_share} together.",
-            "*devices {device}: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
+            "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
         ],
@@ -275,7 +275,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         title: "Device-to-host copies",
         claim: &["Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share})."],
         evidence: &[
-            "*devices {device}: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
+            "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
         ],
@@ -290,7 +290,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         claim: &["Copies within GPU memory run for {run} ({run_share})."],
         evidence: &[
             "{exposed} of that runs with no kernel alongside.",
-            "*devices {device}: {copies|copy}, {moved} in {time}, {each} each on average; memory traffic {rate}.",
+            "*devices `{device}`: {copies|copy}, {moved} in {time}, {each} each on average; memory traffic {rate}.",
         ],
         action: &["Write results directly where they are needed."],
         advice: &[

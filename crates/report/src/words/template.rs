@@ -103,7 +103,7 @@ fn fact(fact: &Fact, form: &str) -> String {
         },
         (Fact::Part(part), _) => base(*part).to_owned(),
         (Fact::Name(name), _) if form == ":idle" => idle(name),
-        (Fact::Name(name), _) if form == ":title" => super::counter::title(name),
+        (Fact::Name(name), _) if form == ":title" => super::counter_rows::title(name),
         // A backtick would end the code span that a template puts around a name.
         (Fact::Name(name), _) => name.replace('`', "'"),
         (Fact::Yes, _) => String::new(),
@@ -122,7 +122,7 @@ fn fact(fact: &Fact, form: &str) -> String {
 /// What the host does in idle time of this cause.
 fn idle(cause: &str) -> String {
     let known = IdleCause::ALL.into_iter().find(|known| known.name() == cause);
-    known.map_or_else(|| cause.to_owned(), |known| known.phrase().to_owned())
+    known.map_or_else(|| cause.to_owned(), |known| super::idle::cause(known).to_owned())
 }
 
 /// What a share is of, and parts of a run.

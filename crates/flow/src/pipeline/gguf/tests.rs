@@ -61,7 +61,7 @@ fn a_header_that_is_no_known_model_names_the_file_the_place_and_the_fix() {
     let mut unknown = whole();
     unknown.values.insert("general.architecture".to_owned(), GgufValue::Text("rwkv7".to_owned()));
     let (text, fix) = refusal(&unknown);
-    assert!(text.starts_with("model.gguf: architecture `rwkv7` is not supported; known are llama, "), "{text}");
+    assert!(text.starts_with("model.gguf: architecture `rwkv7` is not supported; expected one of llama, "), "{text}");
     assert!(fix.contains("config.json"), "{fix}");
 
     let mut without = whole();
@@ -91,8 +91,8 @@ fn tensors_have_to_be_those_of_the_architecture() {
     let mut less = whole();
     less.tensors.retain(|tensor| tensor.name != "blk.1.attn_q.weight");
     let (text, fix) = refusal(&less);
-    assert!(text.contains("no tensor for the parameter `model.layers.1.self_attn.q_proj.weight`"), "{text}");
-    assert!(fix.contains("another model"), "{fix}");
+    assert!(text.contains("no tensor found for the parameter `model.layers.1.self_attn.q_proj.weight`"), "{text}");
+    assert!(fix.contains("does not match its metadata"), "{fix}");
 
     let extra = GgufTensor {
         name: "blk.0.attn_gate.weight".to_owned(),

@@ -178,7 +178,7 @@ mod tests {
         let why = |other: &Timeline| apart(&one, other).unwrap_or_default();
         assert_eq!(why(&timeline(0, 8, "NVIDIA A100", 1_000_000_000)), "both are rank 0");
         let other = timeline(1, 2, "NVIDIA A100", 1_000_000_000);
-        assert_eq!(why(&other), "one is of a job with 8 ranks, the other of one with 2");
+        assert_eq!(why(&other), "one is from a job with 8 ranks, the other from a job with 2");
         let other = timeline(1, 8, "Tesla V100", 1_000_000_000);
         assert_eq!(why(&other), "one ran on NVIDIA A100, the other on Tesla V100");
         let other = timeline(1, 8, "NVIDIA A100", 1_000_864_100);

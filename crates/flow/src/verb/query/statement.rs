@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn everything_else_is_refused_by_name() {
         let refused = |text: &str| single_select(text).unwrap_err().to_string();
-        assert_eq!(refused("drop TABLE kernels"), "`drop` is not run: a query is one SELECT, and changes nothing");
+        assert_eq!(refused("drop TABLE kernels"), "`drop` is not allowed: a query must be a single SELECT");
         for text in [
             "COPY (SELECT 1) TO 'x'",
             "INSERT INTO a SELECT 1",
@@ -145,11 +145,11 @@ mod tests {
             "SET a = 1",
             ".read x",
         ] {
-            assert!(refused(text).contains("is not run"), "{text}");
+            assert!(refused(text).contains("is not allowed"), "{text}");
         }
         assert_eq!(
             refused("SELECT 1; COPY a TO 'b'"),
-            "there is a second statement: `COPY a TO 'b'`; a query is one SELECT"
+            "found a second statement: `COPY a TO 'b'`; a query must be a single SELECT"
         );
         assert_eq!(refused(" -- nothing"), "the statement is empty");
         assert_eq!(refused("/* open"), "the statement is empty");

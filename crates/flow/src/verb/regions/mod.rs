@@ -267,7 +267,7 @@ impl RegionRun<'_> {
             folder.write_json("env.json", &machine)?;
         }
         let overview = write(folder, &report, &rolled, &captures)?;
-        let lanes = Err("`llm-perf regions` reads counters, and records no times of a plain run");
+        let lanes = Err("`llm-perf regions` reads counters and does not record a timeline");
         bundle::write_page(folder, &metrics, &[(RunPageKind::Regions, overview)], lanes)?;
         folder.end_step("report")?;
         Ok((report, metrics, missing))

@@ -156,14 +156,14 @@ mod tests {
     fn what_cannot_be_swept_is_refused() {
         assert_eq!(
             refusal(&[axis("model.name", json!(["a"]))], 1),
-            "--sweep model.name: only settings of the workload can be swept"
+            "--sweep model.name: only workload settings can be swept"
         );
         let batch = axis("workload.batch", json!([1, 2]));
         assert_eq!(refusal(&[batch.clone(), batch], 1), "--sweep workload.batch is given twice");
         assert_eq!(refusal(&[axis("workload.batch", json!([]))], 1), "--sweep workload.batch has no values");
         let many: Vec<_> = (0..2_000).collect();
         let axes = [axis("workload.batch", json!(many)), axis("workload.seq_len", json!(many))];
-        assert_eq!(refusal(&axes, 2), "the sweep has 8000000 points; at most 1000000 are computed");
+        assert_eq!(refusal(&axes, 2), "the sweep has 8000000 points; the limit is 1000000");
     }
 
     #[test]

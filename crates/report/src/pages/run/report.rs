@@ -11,7 +11,7 @@ use super::{
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
-use crate::words::counter;
+use crate::words::counter_rows;
 use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent, share, tokens_per_second};
 
 /// Modules shown.
@@ -253,7 +253,7 @@ pub(super) fn quality(page: &mut Page, run: &RunView<'_>) {
     let mut table = Table::new("what | >count | >share affected | severity | meaning and remedy");
     for counter in &run.metrics.conclusions.quality {
         table.row([
-            format!("{} ({})", prose(&counter::title(&counter.counter)), code(&counter.counter)),
+            format!("{} ({})", prose(&counter_rows::title(&counter.counter)), code(&counter.counter)),
             grouped(counter.value),
             percent(counter.share),
             counter.severity.name().to_owned(),

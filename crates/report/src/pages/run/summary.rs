@@ -4,14 +4,14 @@
 //! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
 
 use types::view::{FindingView, RunView, Saving};
-use types::{Environment, RunKindName, Stage};
+use types::{Environment, RunKindName, Severity, Stage};
 
 use super::findings::basis;
 use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline};
 use crate::render::Page;
 use crate::render::text::{prose, sentence};
-use crate::words::number::{count, percent};
+use crate::words::number::{count, percent, tokens_per_second};
 use crate::words::rule;
 
 /// Share of the whole that a saving must have to be worth advice.
@@ -31,7 +31,7 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     let mut page = Page::new(&format!("Summary: {} on {}", prose(model(run.metrics)), prose(&device(run.metrics))));
     caveats::callout(&mut page, run.metrics);
     page.paragraph(&format!("**What ran.** {}", what_ran(run)));
-    page.paragraph(&format!("**The number that matters.** {}", headline(run)));
+    page.paragraph(&format!("**The number that matters.** {}", number(run)));
     let advice = advice(run);
     page.paragraph(&format!("**The problem.** {}", problem(run, &advice)));
     page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
@@ -74,6 +74,28 @@ fn what_ran(run: &RunView<'_>) -> String {
     }
 }
 
+/// The times a user of the model sees, or how busy its devices were.
+fn number(run: &RunView<'_>) -> String {
+    let rates = &run.metrics.times.throughput;
+    let busy = match run.device_time.as_slice() {
+        [one] if run.engine_steps.is_empty() => one.busy.map(|share| {
+            let time = one.time;
+            format!("The GPU was busy for {} of {} ({}).", time.busy_ns, time.span_ns, percent(Some(share)))
+        }),
+        _ => None,
+    };
+    let seen = match (rates.ttft_ns, rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
+        (Some(first), Some(token), Some(rate)) => {
+            format!("{first} to the first token, then {token} per token ({}).", tokens_per_second(rate))
+        }
+        (Some(first), ..) => format!("{first} to the first token."),
+        (None, Some(token), Some(rate)) => format!("{token} per token ({}).", tokens_per_second(rate)),
+        _ if busy.is_some() => String::new(),
+        _ => headline(run).replace("**", ""),
+    };
+    [seen, busy.unwrap_or_default()].join(" ").trim().to_owned()
+}
+
 /// What a rule advises, wherever in the run it applies.
 struct Advice<'a> {
     rule: &'a str,
@@ -96,12 +118,12 @@ impl Advice<'_> {
     fn saved(&self, saving: &Saving) -> String {
         let tried = self.findings.iter().any(|view| view.finding.saving.tried.is_some());
         let replayed = self.findings.iter().all(|view| view.finding.saving.saves_low_ns.is_some());
-        let how = match (tried, replayed) {
-            (true, _) => "measured when it was tried",
-            (false, true) => "predicted by replaying the recorded timeline, not measured",
-            (false, false) => "at most, not measured",
+        let (saves, how) = match (tried, replayed) {
+            (true, _) => ("saves about", "measured when it was tried"),
+            (false, true) => ("saves about", "predicted by replaying the recorded timeline, not measured"),
+            (false, false) => ("saves at most", "not measured"),
         };
-        format!("saves about {} of {} ({how}).", percent(Some(self.share)), basis(saving.basis))
+        format!("{saves} {} of {} ({how}).", percent(Some(self.share)), basis(saving.basis))
     }
 }
 
@@ -128,10 +150,10 @@ fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
 }
 
 fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
-    let first = advice.first().map(|one| one.findings[0]).or_else(|| run.findings.first());
-    match first.and_then(|view| view.finding.evidence.first()) {
+    let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
+    match advice.first().map(|one| one.findings[0]).or_else(warning).and_then(|view| view.finding.evidence.first()) {
         Some(claim) => format!("{}.", sentence(claim).trim_end_matches('.')),
-        None => "No rule found a problem in this run.".to_owned(),
+        None => "No rule found a problem that costs 1% or more.".to_owned(),
     }
 }
 
@@ -156,7 +178,7 @@ fn smaller(run: &RunView<'_>, advice: &[Advice<'_>]) -> Option<String> {
     let more = titles.len().saturating_sub(NAMED);
     titles.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!titles.is_empty()).then(|| format!("Smaller findings: {}{more}.", prose(&titles.join(", ").to_lowercase())))
+    (!titles.is_empty()).then(|| format!("Smaller findings: {}{more}.", prose(&titles.join(", "))))
 }
 
 fn limits(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
