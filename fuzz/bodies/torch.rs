@@ -60,7 +60,7 @@ fn check_trace(trace: &Trace) {
         }
     }
     for counter in &timeline.quality {
-        assert!(counter.value > 0 && !counter.remedy.is_empty());
+        assert!(counter.value > 0 && !counter.counter.is_empty());
         assert!(counter.share.is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 }

@@ -23,7 +23,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(command_line) => command_line,
         Err(refusal) => {
             let colour = verb::command_line::early_colour(&arguments);
-            return ExitCode::from(message::print_refusal(&refusal, colour) as u8);
+            return ExitCode::from(verb::refusal::print_refusal(&refusal, colour) as u8);
         }
     };
     let context = command_line.context();

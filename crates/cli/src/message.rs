@@ -13,8 +13,6 @@ use serde::Serialize;
 use types::Exit;
 
 use crate::error::CliError;
-use crate::verb::command_line::Refusal;
-use crate::verb::help;
 
 /// How much is said on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,7 +160,7 @@ impl Messages {
         self.paint(io::stdout().is_terminal())
     }
 
-    fn paint(&self, is_terminal: bool) -> Paint {
+    pub(crate) fn paint(&self, is_terminal: bool) -> Paint {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let wanted = match self.colour {
             Colour::Always => true,
@@ -175,7 +173,7 @@ impl Messages {
     }
 
     /// A standard error that is closed cannot be told about; the exit code still says how it went.
-    fn talk(&self, level: Verbosity, text: impl Display) {
+    pub(crate) fn talk(&self, level: Verbosity, text: impl Display) {
         if self.verbosity >= level {
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
@@ -185,7 +183,7 @@ impl Messages {
 /// Puts a style around a text, or not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
-    wanted: bool,
+    pub(crate) wanted: bool,
 }
 
 impl Paint {
@@ -193,34 +191,6 @@ impl Paint {
     pub(crate) fn with(self, style: Style, text: impl Display) -> String {
         if self.wanted { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
-}
-
-/// Prints why a command line was not understood, or the help or version that it asks for; gives back the exit code.
-pub(crate) fn print_refusal(refusal: &Refusal, colour: Colour) -> Exit {
-    let messages = Messages::new(Verbosity::Normal, colour);
-    match refusal {
-        Refusal::Clap(usage) if usage.use_stderr() => {
-            let wanted = messages.paint(io::stderr().is_terminal()).wanted;
-            messages.talk(Verbosity::Quiet, shown(usage, wanted).trim_end());
-            Exit::Usage
-        }
-        Refusal::Clap(usage) => match messages.print(&shown(usage, messages.paint_stdout().wanted)) {
-            Ok(()) => Exit::Done,
-            Err(error) => {
-                messages.error(&error);
-                error.exit
-            }
-        },
-        Refusal::Habit(error) => {
-            messages.error(error);
-            error.exit
-        }
-    }
-}
-
-fn shown(usage: &clap::Error, in_colour: bool) -> String {
-    let text = usage.render();
-    help::printed(&if in_colour { text.ansi().to_string() } else { text.to_string() })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 pub(crate) mod command_line;
 mod habit;
 pub(crate) mod help;
+pub(crate) mod refusal;
 #[cfg(test)]
 mod shown_commands;
 

@@ -145,7 +145,8 @@ impl Rule {
             Shares(except) => numbers(document, |pointer, key, number| {
                 let named =
                     |place: &str| pointer.ends_with(place) || place.ends_with('/') && pointer.starts_with(place);
-                let is_excepted = except.iter().any(|place| named(place));
+                // What a finding rests on may be a share that cannot be, and is what the finding is about.
+                let is_excepted = pointer.contains("/quantities/") || except.iter().any(|place| named(place));
                 let is_wrong = is_share(key) && !is_excepted && !(0.0..=1.0).contains(&number);
                 is_wrong.then(|| "is not between 0 and 1".to_owned())
             }),

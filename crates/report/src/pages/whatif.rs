@@ -220,7 +220,7 @@ mod tests {
             line.split("  ").filter(|cell| !cell.is_empty()).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(row("other causes"), ["other causes", "4.00 ms", "33.3%", "1.00 ms", "11.1%"]);
-        assert_eq!(row("total"), ["total", "12.0 ms", "100.0%", "9.00 ms", "100.0%"]);
+        assert_eq!(row("total"), ["total", "12.0 ms", "100%", "9.00 ms", "100%"]);
         assert!(
             text.contains("the tables show the upper end of the interval, 9.00 ms; the result above is its middle")
         );

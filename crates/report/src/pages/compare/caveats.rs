@@ -2,10 +2,10 @@
 
 use types::{Caveat, CaveatKind, ComparedRun, Comparison, Difference, Facts, Severity};
 
-use super::phrase::values;
 use crate::render::table::shortened;
 use crate::render::text::{capital, sentence};
 use crate::words;
+use crate::words::number::UNKNOWN;
 
 /// Longest list of values in a caveat.
 const VALUES: usize = 120;
@@ -66,6 +66,16 @@ fn different(one: &Difference) -> Facts {
 pub(super) fn disturbed(comparison: &Comparison) -> impl Iterator<Item = (&ComparedRun, &str)> {
     let runs = comparison.base.iter().chain(&comparison.with);
     runs.filter_map(|run| Some((run, &**run.disturbed.as_ref()?)))
+}
+
+/// Values of a side; the first few where there are many.
+pub(super) fn values(values: &[String]) -> String {
+    const MOST: usize = 3;
+    match values.len() {
+        0 => UNKNOWN.to_owned(),
+        length if length > MOST => format!("{} and {} more", values[..MOST].join(", "), length - MOST),
+        _ => values.join(", "),
+    }
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ fn sides(comparison: &Comparison, ids: bool) -> Vec<(&'static str, Option<String
     let sides = [("base", &comparison.base), ("with", &comparison.with)];
     let runs = sides.into_iter().flat_map(|(name, runs)| runs.iter().map(move |one| (name, run(one))));
     let small = |one: &Difference| {
-        let side = |values: &[String]| prose(&phrase::values(values));
+        let side = |values: &[String]| prose(&super::caveats::values(values));
         format!("{} ({}; {})", one.aspect, side(&one.base), side(&one.with))
     };
     let small = comparison.differences.iter().filter(|one| one.severity == Severity::Info).map(small);
@@ -254,6 +254,7 @@ mod tests {
     use super::*;
     use crate::pages::compare::phrase::WIDTH;
     use crate::pages::compare::sample;
+    use crate::words::Spoken;
 
     fn printed(comparison: &Comparison) -> String {
         let text = terminal(comparison, 5);
@@ -298,7 +299,7 @@ mod tests {
     #[test]
     fn every_sample_is_a_valid_document() {
         for comparison in [sample::repeats(), sample::runs(), sample::apart(), sample::empty()] {
-            let found = crate::validate(&serde_json::to_vec(&comparison).unwrap()).unwrap();
+            let found = crate::validate(&serde_json::to_vec(&comparison.spoken()).unwrap()).unwrap();
             assert_eq!(found.violations, []);
         }
     }

@@ -6,7 +6,7 @@ use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome
 
 use super::caveats::{Comparability, comparability, disturbed};
 use crate::render::text::prose;
-use crate::words::number::{UNKNOWN, count, known, percent, signed};
+use crate::words::number::{count, known, percent, signed};
 
 /// Widest line of a terminal.
 pub(super) const WIDTH: usize = 100;
@@ -237,16 +237,6 @@ pub(super) fn gate(gate: &Gate) -> String {
             format!("{text}; noise may hide up to {}, which more repeats or runs would narrow", signed(share))
         }
         None => text,
-    }
-}
-
-/// Values of a side; the first few where there are many.
-pub(super) fn values(values: &[String]) -> String {
-    const MOST: usize = 3;
-    match values.len() {
-        0 => UNKNOWN.to_owned(),
-        length if length > MOST => format!("{} and {} more", values[..MOST].join(", "), length - MOST),
-        _ => values.join(", "),
     }
 }
 

@@ -4,7 +4,7 @@ use types::view::{CommandView, RunView};
 use types::{CommandFacts, CommandRun, Environment, Nanos};
 
 use super::phrase::{environment, overhead};
-use super::report::quality;
+use super::quality::quality;
 use super::{caveats, findings, import_terminal, imported, lost, recorded};
 use crate::render::Page;
 use crate::render::Table;

@@ -3,7 +3,8 @@
 use types::view::RunView;
 
 use super::phrase::imported_facts;
-use super::{command, imported, report};
+use super::{command, imported};
+use crate::words::number::{milliseconds, percent, tokens_per_second};
 
 /// What matters first: of a command, of files that another tool wrote, or of a model that was measured here.
 pub(crate) fn headline(run: &RunView<'_>) -> String {
@@ -12,6 +13,31 @@ pub(crate) fn headline(run: &RunView<'_>) -> String {
     }
     match imported_facts(run.metrics) {
         Some(_) => imported::headline(run),
-        None => report::measured(run),
+        None => measured(run),
     }
+}
+
+/// First token, time per token and utilisation, in a sentence or two.
+fn measured(run: &RunView<'_>) -> String {
+    let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
+    let mut text = match (rates.ttft_ns, run.forward_pass_ms) {
+        (None, None) => return "**No prefill was measured.**".to_owned(),
+        (None, Some(pass)) => format!("**{} per forward pass (median).**", milliseconds(pass)),
+        (Some(first), _) => {
+            let then = match (rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
+                (Some(step), Some(rate)) => format!("then {step} per token ({})", tokens_per_second(rate)),
+                _ => "no decode".to_owned(),
+            };
+            format!("**{first} to the first token (median per inference), {then}.**")
+        }
+    };
+    if let Some(mfu) = metrics.utilisation.mfu_model_level {
+        text += &format!(" The model reached {} of peak FLOP/s (MFU)", percent(Some(mfu)));
+        let mbu = metrics
+            .utilisation
+            .mbu_model_level
+            .map(|mbu| format!(" and {} of peak bandwidth (MBU)", percent(Some(mbu))));
+        text += &(mbu.unwrap_or_default() + ".");
+    }
+    text
 }

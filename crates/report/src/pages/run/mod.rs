@@ -19,6 +19,7 @@ mod lost;
 mod memory;
 pub(crate) mod operators;
 pub(crate) mod phrase;
+mod quality;
 mod recorded;
 mod report;
 #[cfg(test)]

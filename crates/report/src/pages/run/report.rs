@@ -5,13 +5,13 @@ use types::{Environment, Metrics, Nanos, Throughput};
 
 use super::headline::headline;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, no_utilisation, overhead, stage};
+use super::quality::quality;
 use super::{
     caveats, communication, critical_path, device_time, findings, imported, lost, memory, recorded, steps, tries,
 };
 use crate::render::Page;
 use crate::render::Table;
-use crate::render::text::{code, prose, sentence};
-use crate::words::counter_rows;
+use crate::render::text::{code, prose};
 use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent, share, tokens_per_second};
 
 /// Modules shown.
@@ -69,31 +69,6 @@ pub fn report_page(run: &RunView<'_>, environment: &Environment) -> Page {
     quality(&mut page, run);
     machine(&mut page, metrics, environment);
     page
-}
-
-/// First token, time per token and utilisation, in a sentence or two.
-pub(super) fn measured(run: &RunView<'_>) -> String {
-    let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
-    let mut text = match (rates.ttft_ns, run.forward_pass_ms) {
-        (None, None) => return "**No prefill was measured.**".to_owned(),
-        (None, Some(pass)) => format!("**{} per forward pass (median).**", milliseconds(pass)),
-        (Some(first), _) => {
-            let then = match (rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
-                (Some(step), Some(rate)) => format!("then {step} per token ({})", tokens_per_second(rate)),
-                _ => "no decode".to_owned(),
-            };
-            format!("**{first} to the first token (median per inference), {then}.**")
-        }
-    };
-    if let Some(mfu) = metrics.utilisation.mfu_model_level {
-        text += &format!(" The model reached {} of peak FLOP/s (MFU)", percent(Some(mfu)));
-        let mbu = metrics
-            .utilisation
-            .mbu_model_level
-            .map(|mbu| format!(" and {} of peak bandwidth (MBU)", percent(Some(mbu))));
-        text += &(mbu.unwrap_or_default() + ".");
-    }
-    text
 }
 
 fn method(metrics: &Metrics) -> String {
@@ -246,21 +221,6 @@ fn inputs(page: &mut Page, metrics: &Metrics) {
     if let Some(more) = metrics.conditions.inputs.len().checked_sub(INPUTS).filter(|more| *more > 0) {
         page.paragraph(&format!("{more} more are in `metrics.json`."));
     }
-}
-
-pub(super) fn quality(page: &mut Page, run: &RunView<'_>) {
-    page.heading("Data quality");
-    let mut table = Table::new("what | >count | >share affected | severity | meaning and remedy");
-    for counter in &run.metrics.conclusions.quality {
-        table.row([
-            format!("{} ({})", prose(&counter_rows::title(&counter.counter)), code(&counter.counter)),
-            grouped(counter.value),
-            percent(counter.share),
-            counter.severity.name().to_owned(),
-            sentence(&counter.remedy),
-        ]);
-    }
-    page.table_or(&table, "No data was dropped or left unattributed.");
 }
 
 fn machine(page: &mut Page, metrics: &Metrics, machine: &Environment) {
