@@ -192,7 +192,7 @@ fn runs_that_say_nothing_about_the_device_are_refused() {
         }]);
     });
     let disturbed = refused(&["./other"], 1);
-    assert!(disturbed.contains("1 of 1 samples were disturbed (other programs"), "{disturbed}");
+    assert!(disturbed.contains("disturbed samples: 1 of 1 (other programs"), "{disturbed}");
     assert!(!home.path().join("data/calibration/device-h200.json").exists());
 
     assert_eq!(from(home.path(), &["./captured"]).status.code(), Some(0));

@@ -242,6 +242,9 @@ impl Known {
                 kernel["total_ns"].as_f64().unwrap_or(0.0);
         }
         families.values().for_each(|time| self.share(time / kernels));
+        for kernel in list(metrics, "kernels") {
+            self.share(kernel["total_ns"].as_f64().unwrap_or(0.0) / kernels);
+        }
         for finding in list(metrics, "findings") {
             let stage = list(metrics, "stages").iter().find(|stage| stage["name"] == finding["stage"]);
             let wall = stage.and_then(|stage| stage["wall_ns"].as_f64());

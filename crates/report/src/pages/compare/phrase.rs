@@ -6,7 +6,7 @@ use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome
 
 use super::caveats::{Comparability, comparability, disturbed};
 use crate::render::text::prose;
-use crate::words::number::{count, known, percent, signed};
+use crate::words::number::{count, grouped, known, percent, signed};
 
 /// Widest line of a terminal.
 pub(super) const WIDTH: usize = 100;
@@ -255,8 +255,8 @@ pub(super) fn per_call(row: &Change) -> String {
 pub(super) fn calls(row: &Change) -> String {
     match (row.base.calls, row.with.calls) {
         (None, None) => String::new(),
-        (Some(base), Some(with)) if base == with => base.to_string(),
-        (base, with) => format!("{} -> {}", known(base), known(with)),
+        (Some(base), Some(with)) if base == with => grouped(base),
+        (base, with) => format!("{} -> {}", known(base.map(grouped)), known(with.map(grouped))),
     }
 }
 
