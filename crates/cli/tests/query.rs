@@ -82,7 +82,7 @@ fn where_no_engine_is_found_the_message_says_what_to_install() {
     assert!(output.stderr.contains("hint: run `pip install duckdb`"), "{}", output.stderr);
     let cluster = ["tables", "SELECT 1", "--engine", "ballista://head:1", "--python", python.to_str().unwrap()];
     let output = query(&scratch, &cluster);
-    assert!(output.stderr.contains("hint: `pip install ballista datafusion`"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: run `pip install ballista datafusion`"), "{}", output.stderr);
 }
 
 #[test]

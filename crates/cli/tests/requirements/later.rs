@@ -154,7 +154,7 @@ fn sections(bundles: &Bundles) -> Result<(), String> {
 fn bounds(bundles: &Bundles) -> Result<(), String> {
     bundles.ended("endless", 1)?;
     let said = &bundles.said("endless").stderr;
-    need(has(said, &["5.00 MB are allowed", "--mode light"]), "the bound in size, and the light mode")?;
+    need(has(said, &["the limit is 5.00 MB", "--mode light"]), "the bound in size, and the light mode")?;
     bundles.ended("slow", 1)?;
     let said = &bundles.said("slow").stderr;
     eprintln!("{said}");

@@ -181,7 +181,7 @@ fn nothing(bundles: &Bundles) -> Result<(), String> {
     need(list(&report(bundles, "unmatched")["regions"]).is_empty(), "a region that was not there")?;
     bundles.ended("nothing", 0)?;
     let notes = report(bundles, "nothing")["notes"].to_string();
-    need(notes.contains("no kernel of `A` passes the selection"), "what is said of an empty region")
+    need(notes.contains("no kernel in `A` passes the kernel filter"), "what is said of an empty region")
 }
 
 fn schema(bundles: &Bundles) -> Result<(), String> {

@@ -4,6 +4,9 @@ use super::block::Block;
 use super::table::Table;
 use super::text::Text;
 
+/// Longest line of a sentence.
+const WIDTH: usize = 100;
+
 /// The blocks, set apart by empty lines where they are of different kinds.
 pub(super) fn blocks(blocks: &[Block]) -> String {
     let mut text = String::new();
@@ -34,7 +37,7 @@ fn block(block: &Block) -> String {
     match block {
         Block::Heading { text, .. } | Block::Sentence(text) => text.terminal() + "\n",
         Block::Callout { title, lines } => {
-            let lines: String = lines.iter().map(|line| format!("  - {}\n", line.terminal())).collect();
+            let lines: String = lines.iter().map(|line| wrapped(&line.terminal(), "  - ", "    ")).collect();
             format!("{title}:\n{lines}\n")
         }
         Block::List(items) => items.iter().map(|item| format!("- {}\n", item.terminal())).collect(),
@@ -48,10 +51,46 @@ fn block(block: &Block) -> String {
     }
 }
 
+/// A sentence over several lines where it is long; `first` is in front of the first, `next` in front of the others.
+fn wrapped(text: &str, first: &str, next: &str) -> String {
+    let (mut lines, mut line) = (String::new(), first.to_owned());
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &line;
+            lines.push('\n');
+            (line, is_empty) = (next.to_owned(), true);
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line += word;
+        is_empty = false;
+    }
+    lines + &line + "\n"
+}
+
 fn facts(rows: &[(&'static str, Text)]) -> String {
     let mut table = Table::default();
     for (name, value) in rows {
         table.row([(*name).to_owned(), value.terminal()]);
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::Page;
+
+    #[test]
+    fn long_caveats_are_wrapped_behind_their_dash() {
+        let mut page = Page::new("");
+        page.callout("Read this first", ["word ".repeat(30).trim()]);
+        let text = page.terminal();
+        assert!(text.starts_with("Read this first:\n  - word word"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert_eq!(text.lines().nth(2).map(|line| line.starts_with("    word")), Some(true), "{text}");
+        assert_eq!(text.matches("word").count(), 30);
+    }
 }

@@ -153,13 +153,13 @@ fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
     let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
     match advice.first().map(|one| one.findings[0]).or_else(warning).and_then(|view| view.finding.evidence.first()) {
         Some(claim) => format!("{}.", sentence(claim).trim_end_matches('.')),
-        None => "No rule found a problem that costs 1% or more.".to_owned(),
+        None => "No rule found a problem worth acting on.".to_owned(),
     }
 }
 
 fn introduction(advice: &[Advice<'_>]) -> &'static str {
     match advice {
-        [] => "Nothing that would save 1% or more is known.",
+        [] => "No change with a worthwhile saving is known.",
         [_] => "One change is worth making:",
         _ => "In this order:",
     }
@@ -226,7 +226,7 @@ mod tests {
             section.split("**What limits this.**").next().unwrap().to_owned()
         };
         assert_ne!(section(&sample::metrics()), section(&sample::without_peak()));
-        assert!(section(&sample::empty()).contains("Nothing that would save 1% or more is known."));
+        assert!(section(&sample::empty()).contains("No change with a worthwhile saving is known."));
     }
 
     #[test]
