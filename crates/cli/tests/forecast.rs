@@ -199,7 +199,10 @@ fn runs_that_say_nothing_about_the_device_are_refused() {
     edit(home.path(), "data/calibration/device-h200.json", |stored| stored["driver"] = "570.86.15".into());
     import(home.path(), "dsocr-h200.json.gz", "later");
     let driver = refused(&["./later"], 1);
-    assert!(driver.contains("it ran with an unknown driver, but the stored calibration is for driver 570.86.15"), "{driver}");
+    assert!(
+        driver.contains("it ran with an unknown driver, but the stored calibration is for driver 570.86.15"),
+        "{driver}"
+    );
 }
 
 #[test]

@@ -342,7 +342,17 @@ fn two_empty_runs_are_compared_without_a_word_too_many() {
 /// The comparison with a word for every remark: a document without them is refused.
 fn said(mut comparison: Comparison) -> Comparison {
     let meanings = comparison.differences.iter_mut().map(|one| &mut one.meaning);
-    let rows = comparison.stages.iter_mut().filter_map(|row| row.untested.as_mut());
+    let tables = [
+        &mut comparison.stages,
+        &mut comparison.commands,
+        &mut comparison.memory,
+        &mut comparison.steps,
+        &mut comparison.device_time,
+        &mut comparison.operators,
+        &mut comparison.kernels,
+        &mut comparison.modules,
+    ];
+    let rows = tables.into_iter().flatten().filter_map(|row| row.untested.as_mut());
     let disturbed = comparison.base.iter_mut().chain(&mut comparison.with).filter_map(|run| run.disturbed.as_mut());
     for remark in meanings.chain(rows).chain(disturbed).chain(&mut comparison.notes) {
         remark.text.clone_from(&remark.id);
