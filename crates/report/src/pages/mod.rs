@@ -1,4 +1,4 @@
-//! Pages: what is shown of each document, as blocks that are made once. [`crate::render`] prints them.
+//! Pages: what is shown of each document, as blocks that are made once. `render` prints them.
 
 pub mod analytic;
 pub mod compare;

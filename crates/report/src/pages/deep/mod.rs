@@ -1,6 +1,6 @@
 //! A deep run written down: kernels with their counters, the passes and what they cost, the summary and the terminal.
 //!
-//! Everything comes from the documents of the run; what the timeline alone shows is written by [`crate::profile`].
+//! Everything comes from the documents of the run; what the timeline alone shows is written by [`super::run`].
 
 mod counters;
 mod pages;
