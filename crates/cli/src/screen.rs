@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 
-use flow::Table;
+use flow::{Table, wrapped};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -20,21 +20,6 @@ pub(crate) fn stdout_width() -> Option<usize> {
 /// The same where standard output is a terminal, and absent where it is not, whatever `COLUMNS` says.
 pub(crate) fn terminal_width() -> Option<usize> {
     if io::stdout().is_terminal() { stdout_width() } else { None }
-}
-
-/// A text in lines of at most this width. A longer word, such as a path, stays whole so that it can be copied.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// A text after a first line's lead of `indent` columns, wrapped where there is a terminal; further lines start below it.

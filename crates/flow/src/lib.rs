@@ -17,7 +17,7 @@ pub use collect::tool::inject;
 pub use collect::{command_line, keep_arguments};
 pub use meter::WorkloadSettings;
 pub use pipeline::{hardware, machine as environment, model, target};
-pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, printable, rows_table};
+pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, printable, rows_table, wrapped};
 pub use verb::profile::{command, torch};
 pub use verb::{
     analyze, calibrate, compare, deep, doctor, export, fleet, import, pack, page, predict, profile, query, regions,

@@ -20,7 +20,7 @@ pub mod words;
 mod yaml;
 
 pub use error::ReportError;
-pub use render::{Page, Table, harmless, printable};
+pub use render::{Page, Table, harmless, printable, wrapped};
 pub use rows::{csv_line, json_row, rows_table};
 pub use schema::find_schema;
 pub use validate::{Validation, validate};

@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::table::Table;
 use super::text::Text;
+use super::wrap::wrapped;
 
 /// Longest line of a sentence.
 const WIDTH: usize = 100;
@@ -37,7 +38,7 @@ fn block(block: &Block) -> String {
     match block {
         Block::Heading { text, .. } | Block::Sentence(text) => text.terminal() + "\n",
         Block::Callout { title, lines } => {
-            let lines: String = lines.iter().map(|line| wrapped(&line.terminal(), "  - ", "    ")).collect();
+            let lines: String = lines.iter().map(|line| format!("  - {}\n", hanging(&line.terminal(), 4))).collect();
             format!("{title}:\n{lines}\n")
         }
         Block::List(items) => items.iter().map(|item| format!("- {}\n", item.terminal())).collect(),
@@ -51,23 +52,9 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// A sentence over several lines where it is long; `first` is in front of the first, `next` in front of the others.
-fn wrapped(text: &str, first: &str, next: &str) -> String {
-    let (mut lines, mut line) = (String::new(), first.to_owned());
-    let mut is_empty = true;
-    for word in text.split(' ') {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines += &line;
-            lines.push('\n');
-            (line, is_empty) = (next.to_owned(), true);
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line += word;
-        is_empty = false;
-    }
-    lines + &line + "\n"
+/// Prose behind a lead of so many columns; further lines start below it.
+fn hanging(text: &str, lead: usize) -> String {
+    wrapped(text, WIDTH - lead).join(&format!("\n{}", " ".repeat(lead)))
 }
 
 fn facts(rows: &[(&'static str, Text)]) -> String {

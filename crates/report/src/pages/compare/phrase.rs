@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Measured, Replication, Stage};
 
 use super::caveats::{Comparability, comparability, disturbed};
+use crate::render;
 use crate::render::text::prose;
 use crate::words::number::{count, grouped, known, percent, signed};
 
@@ -89,18 +90,8 @@ pub(super) fn wrapped(text: &str) -> String {
 
 fn broken(text: &str) -> String {
     let leading: String = text.chars().take_while(|c| *c == ' ').collect();
-    let (mut lines, mut line) = (String::new(), leading.clone());
-    for word in text.split_whitespace() {
-        let blank = line.trim().is_empty();
-        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines += &(line + "\n");
-            line = format!("{leading}  ");
-        } else if !blank {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &line + "\n"
+    let lines = render::wrapped(text.trim_start(), WIDTH - leading.len() - 2);
+    format!("{leading}{}\n", lines.join(&format!("\n{leading}  ")))
 }
 
 /// Why rows were not tested, each reason once with the rows it is about.
