@@ -13,7 +13,9 @@ pub(crate) fn caveats(
     conditions: &Conditions,
     quality: &[QualityCounter],
 ) -> Vec<Caveat> {
-    let own = [partial(evidence), untrusted(quality), disturbance(conditions), profiler_attached(evidence, conditions)];
+    // The reasons of a partial run name what cannot be trusted.
+    let first = partial(evidence).or_else(|| untrusted(quality));
+    let own = [first, disturbance(conditions), profiler_attached(evidence, conditions)];
     let mut caveats: Vec<Caveat> = own.into_iter().flatten().chain(subject.caveats.iter().cloned()).collect();
     caveats.sort_by_key(|caveat| caveat.kind);
     caveats

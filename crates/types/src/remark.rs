@@ -51,12 +51,13 @@ impl std::fmt::Display for Remark {
     }
 }
 
-/// Fails on a sentence nobody has said: an empty text in a document would hide that.
+/// A sentence nobody has said fails tests; a user's run keeps its document, with the id in the sentence's place.
 impl Serialize for Remark {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.text.is_empty() && !self.id.is_empty() {
+        let is_unsaid = self.text.is_empty() && !self.id.is_empty();
+        match is_unsaid && cfg!(debug_assertions) {
             true => Err(S::Error::custom(format!("the remark `{}` has no words", self.id))),
-            false => serializer.serialize_str(&self.text),
+            false => serializer.serialize_str(if is_unsaid { &self.id } else { &self.text }),
         }
     }
 }
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn a_remark_is_its_sentence_in_a_document_and_nothing_before_it_is_said() {
         let mut remark = Remark::new("run-kind.training", Facts::new());
-        assert!(serde_json::to_string(&remark).is_err());
+        assert_eq!(serde_json::to_string(&remark).is_err(), cfg!(debug_assertions));
         remark.text = "the trace has a backward pass".to_owned();
         let text = serde_json::to_string(&remark).unwrap();
         assert_eq!(serde_json::from_str::<Remark>(&text).unwrap(), Remark::said("the trace has a backward pass"));

@@ -262,8 +262,9 @@ fn read(path: &Path) -> Result<(ModelConfig, bool), ModelError> {
     let text =
         String::from_utf8(bytes.map_err(unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
-    let states_dtype = text.contains("dtype\"");
-    Ok((ModelConfig::from_json(&file.display().to_string(), &text)?, states_dtype))
+    let config = ModelConfig::from_json(&file.display().to_string(), &text)?;
+    let states_dtype = serde_json::from_str(&without_infinities(&text)).is_ok_and(|config| states_dtype(&config));
+    Ok((config, states_dtype))
 }
 
 /// The path as text where it is not there and reads as `owner/name`, which is how the hub names models.
@@ -280,6 +281,16 @@ fn hub_id(path: &Path) -> Option<&str> {
 fn gguf_inside(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     entries.filter(|path| path.extension().is_some_and(|ending| ending == "gguf")).min()
+}
+
+/// Whether a configuration, or one of the parts it is made of, names an element type. What it is quantised to is another matter.
+fn states_dtype(config: &serde_json::Value) -> bool {
+    let Some(fields) = config.as_object() else { return false };
+    fields.iter().any(|(name, value)| match name.as_str() {
+        "dtype" | "torch_dtype" => value.is_string(),
+        "quantization_config" => false,
+        _ => states_dtype(value),
+    })
 }
 
 /// The configuration with what `hf_quant_config.json` beside it says: ModelOpt writes that file instead of a
@@ -312,6 +323,8 @@ mod tests {
         std::fs::write(folder.path().join("hf_quant_config.json"), beside).unwrap();
         let (quantised, states_dtype) = read(folder.path()).unwrap();
         assert!(states_dtype);
+        let silent = r#"{"torch_dtype": null, "quantization_config": {"dtype": "int8"}, "text_config": {}}"#;
+        assert!(!super::states_dtype(&serde_json::from_str(silent).unwrap()));
         let quantisation = quantised.quantisation().unwrap();
         assert_eq!((quantisation.method.as_str(), quantisation.kv), ("modelopt", Some(DType::Fp8)));
         let infinite = preset.config.replacen('{', r#"{"time_step_limit": [0.0, Infinity],"#, 1);

@@ -123,7 +123,14 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     });
     let caveats = match run.model {
         Some(model) if !fit.misfits.is_empty() => vec![model_fit::caveat(model, &fit)],
-        Some(model) => model.caveats(observed.dtype),
+        Some(model) => model.caveats(match &run.workload {
+            // Whoever ran the model knows its element type, and so does a user who names one.
+            WorkloadSource::Runner(_) => Some(model.dtype),
+            WorkloadSource::Request(request) if request.overridden.iter().any(|key| key == "dtype") => {
+                Some(model.dtype)
+            }
+            WorkloadSource::Request(_) => observed.dtype,
+        }),
         None => Vec::new(),
     };
     let subject = Subject {

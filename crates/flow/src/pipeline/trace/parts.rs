@@ -181,11 +181,7 @@ fn overlapping(file: &str, overlap: PageOverlap) -> Vec<QualityCounter> {
 /// What is missing from a file, by the counters that make numbers wrong.
 fn lost(file: &str, quality: &[QualityCounter]) -> Vec<String> {
     let wrong = quality.iter().filter(|counter| counter.severity == Severity::Error);
-    let said = |counter: &QualityCounter| {
-        let QualityCounter { counter, value, remedy, .. } = counter.clone().spoken();
-        format!("{file}: {remedy} ({counter} {value})")
-    };
-    wrong.map(said).collect()
+    wrong.map(|counter| format!("{file}: {}", counter.clone().spoken().remedy)).collect()
 }
 
 /// Why a log of Nsight Compute has no page, and the next step, in our own words: the tool's may name files of the machine

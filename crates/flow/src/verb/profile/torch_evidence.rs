@@ -7,12 +7,13 @@ use collect::tool::torch::PassName;
 use meter::{Roofline, matrix_dtypes, predict};
 use report::pages::run::Setting;
 use types::{
-    Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, Facts, FlopCheck, Flops, Hardware, InputFacts,
-    Metrics, Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, Remark, RunHeader, Severity,
-    Stage, TracedWorkload, Workload,
+    Caveat, Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, Facts, FlopCheck, Flops, Hardware,
+    InputFacts, Metrics, Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, Remark, RunHeader,
+    Severity, Stage, TracedWorkload, Workload,
 };
 
 use super::torch_plan::TRACE;
+use crate::pipeline::model::partly_modelled;
 use crate::pipeline::processor::processor;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
@@ -105,6 +106,7 @@ pub(super) fn metrics(
         Some(ResolvedSubject { subject, devices, .. }) => (subject, devices),
         None => (Subject::default(), Vec::new()),
     };
+    let known = model.known.as_ref().ok();
     let subject = Subject {
         run: RunHeader {
             id: run_id.to_owned(),
@@ -114,6 +116,7 @@ pub(super) fn metrics(
             weights: Some(request.profile.weights.weights.clone()),
         },
         devices: if of_trace.devices.is_empty() { vec![device.entry] } else { of_trace.devices },
+        caveats: device.unreliable.into_iter().chain(known.and_then(|model| partly_modelled(&model.config))).collect(),
         settings: Some(settings(run)),
         inputs,
         logits_all_positions: !request.profile.infer.last_logits_only() && model.vocabulary.is_some(),
@@ -171,6 +174,8 @@ struct ModelledInput {
 struct RunDevice {
     entry: Device,
     hardware: Option<Hardware>,
+    /// That its rates were measured on a busy machine.
+    unreliable: Option<Caveat>,
 }
 
 fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<RunDevice, ProfileError> {
@@ -178,9 +183,9 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
     let text = told.map_or("cpu", |device| device.id.as_str());
     let id = device_id(text);
     if id == DeviceId::cpu() {
-        let processor = match run.named {
-            Some(named) => named.clone(),
-            None => processor(progress)?.0,
+        let (processor, unreliable) = match run.named {
+            Some(named) => (named.clone(), None),
+            None => processor(progress)?,
         };
         let entry = Device {
             id,
@@ -190,7 +195,7 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
             memory_bytes: Some(processor.memory_bytes),
             multiprocessors: None,
         };
-        return Ok(RunDevice { entry, hardware: Some(processor) });
+        return Ok(RunDevice { entry, hardware: Some(processor), unreliable });
     }
     let name = told.and_then(|device| device.name.clone()).unwrap_or_else(|| text.to_owned());
     let catalogue = hardware::catalogue(run.request.profile.config_dir.as_deref())?;
@@ -203,7 +208,7 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
         memory_bytes: told.and_then(|device| device.memory_bytes),
         multiprocessors: None,
     };
-    Ok(RunDevice { entry, hardware })
+    Ok(RunDevice { entry, hardware, unreliable: None })
 }
 
 /// The workload of one input and its modelled work; `None` where the model is not known, an error says why not.

@@ -97,7 +97,7 @@ impl Failure for RegionsError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::NoProfiler(shortfall) => Some(format!("{}, or read existing pages with --from", shortfall.next_step))
+            Self::NoProfiler(shortfall) => Some(format!("{}; or read existing pages with --from", shortfall.next_step))
                 .filter(|text| !text.is_empty()),
             Self::Refused { complaint, .. } => Some(complaint.hint().to_owned()),
             Self::Failed { log, .. } => Some(format!("its full output is in {log}")),

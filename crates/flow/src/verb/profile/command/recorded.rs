@@ -117,7 +117,7 @@ impl RecordedRun {
             config_dir: request.subject.config_dir.as_deref(),
             rate_may_lack: true,
         };
-        let ResolvedSubject { subject, devices, .. } = resolve(&traced, traces)?;
+        let ResolvedSubject { subject, devices, quality, .. } = resolve(&traced, traces)?;
         let mut evidence = traces.evidence(&devices);
         if let Some(trace) = &mut evidence.trace {
             trace.recorded_here = true;
@@ -125,7 +125,7 @@ impl RecordedRun {
         evidence.missing = self.missing;
         evidence.command = Some(command);
         evidence.overhead = overhead;
-        evidence.quality.extend(self.quality);
+        evidence.quality.extend(quality.into_iter().chain(self.quality));
         Ok(crate::pipeline::metrics::metrics(&subject, &evidence))
     }
 }
