@@ -76,7 +76,7 @@ fn a_missing_rank_is_told_and_silences_what_it_may_have_caused() {
     assert_eq!(found["jobs"][0]["missing_ranks"], json!([4]));
     assert!(rules(&found).iter().all(|(rule, _)| rule != "straggling-rank"), "{:?}", rules(&found));
     let page = scratch.text("fleet", "report.md");
-    let (missing, here) = (page.find("1 of 8 ranks is missing (4)."), page.find("7 of 8 ranks were recorded"));
+    let (missing, here) = (page.find("1 of 8 ranks is missing (4)."), page.find("7 of 8 ranks recorded"));
     assert!(missing.is_some() && missing < here, "a caveat stands first: {page}");
 }
 
@@ -153,7 +153,7 @@ fn a_fleet_is_no_run_with_metrics_and_its_redacted_copy_names_no_job() {
         let text = scratch.text("back", name);
         assert!(text.len() > 100 && !text.contains("secret-project"), "{name}: {text}");
     }
-    assert!(scratch.text("back", "report.md").contains("8 of 8 ranks were recorded"));
+    assert!(scratch.text("back", "report.md").contains("8 of 8 ranks recorded"));
 }
 
 #[test]

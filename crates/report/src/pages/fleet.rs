@@ -5,7 +5,7 @@ use types::{ClockBasis, Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Seve
 use crate::render::text::{capital, code, prose, sentence};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
-use crate::words::number::{decimal, known, milliseconds, percent, ranges, signed, time_share};
+use crate::words::number::{count, decimal, grouped, known, milliseconds, percent, ranges, signed, time_share};
 
 /// Rows of a table on the page.
 const PAGE_ROWS: usize = 200;
@@ -100,8 +100,8 @@ pub(crate) fn caveats(job: &FleetJob) -> Vec<String> {
 pub(crate) fn headline(job: &FleetJob) -> String {
     let here = job.ranks.len();
     let ranks = match job.world_size {
-        Some(world) => format!("{here} of {world} ranks were recorded"),
-        None => format!("{here} ranks were recorded"),
+        Some(world) => format!("{here} of {} recorded", count(world.into(), "rank")),
+        None => format!("{} recorded", count(here as u64, "rank")),
     };
     let clock = match (job.clock.basis, job.clock.uncertainty_ns) {
         (ClockBasis::Collectives, Some(error)) => format!("; clocks are aligned on collective end times, to {error}"),
@@ -117,7 +117,8 @@ pub(crate) fn headline(job: &FleetJob) -> String {
 
 /// Each finding: what stands out, the numbers behind it, and what to do.
 pub(crate) fn findings(job: &FleetJob) -> Vec<String> {
-    job.findings.iter().map(|finding| format!("{} {}", finding.evidence.join(" "), finding.advice)).collect()
+    let said = |finding: &types::FleetFinding| sentence(&format!("{} {}", finding.evidence.join(" "), finding.advice));
+    job.findings.iter().map(said).collect()
 }
 
 pub(crate) fn name(rank: Option<u32>) -> String {
@@ -201,7 +202,7 @@ fn collectives(job: &FleetJob, most: usize) -> Table {
             known(row.bytes),
             prose(row.process_group.as_deref().unwrap_or("-")),
             group(row),
-            row.calls.to_string(),
+            grouped(row.calls),
             row.device_ns.to_string(),
             known(row.transfer_ns),
             known(row.bus_bytes_per_second),
@@ -242,7 +243,7 @@ fn slow_kernels(job: &FleetJob) -> Table {
         table.row([
             name(kernel.rank),
             code(&kernel.name),
-            kernel.calls.to_string(),
+            grouped(kernel.calls),
             kernel.median_ns.to_string(),
             kernel.usual_ns.to_string(),
             kernel.extra_ns.to_string(),

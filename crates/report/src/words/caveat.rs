@@ -11,7 +11,7 @@ pub(crate) const READ_FIRST: &str = "Read this first";
 /// The templates of a kind, of which all that can be said are joined.
 const fn templates(kind: CaveatKind) -> &'static [&'static str] {
     match kind {
-        CaveatKind::Partial => &["This run is partial:", "*reasons {reason}."],
+        CaveatKind::Partial => &["This run is partial:", "*reasons {reason:clause}."],
         CaveatKind::ModelMisfit => &[
             "`{model}` is not the model in this trace, so nothing here is relative to it.",
             "*misfits {misfit:capital}.",
@@ -23,11 +23,10 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
         }
         CaveatKind::Disturbed => &[
             "Other work disturbed {disturbed} of {measured|measured run}, so times say as much about the machine as about the program.",
-            "*causes Seen: {cause}.",
+            "*causes Seen: {cause:clause}.",
         ],
         CaveatKind::ProfilerAttached => &[
-            "?tool Times were recorded by {tool}, which slows the CPU down: wall times and idle times are longer than without it.",
-            "!tool Times were recorded with a profiler attached, which slows the CPU down: wall times and idle times are longer than without it.",
+            "Times were recorded with a profiler attached[[: {tool}]]. Profilers slow the CPU down, so wall and idle times may be longer than without one.",
             "The profiler added {overhead} to the wall time.",
         ],
         CaveatKind::UnreliableCalibration => &[
@@ -58,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_caveat_says_its_reasons() {
-        let reasons = ["hardware counters: not permitted", "operators: no torch"];
+        let reasons = ["hardware counters: not permitted.", "operators: no torch"];
         let reasons: Vec<Facts> = reasons.iter().map(|reason| Facts::new().with("reason", *reason)).collect();
         let mut caveat = Caveat::new(CaveatKind::Partial, Facts::new().with("reasons", reasons));
         say(&mut caveat);

@@ -1,6 +1,6 @@
 //! What people call the kinds of things that documents name by a word.
 
-use types::{ClockBasis, RunKindName, StepBasis};
+use types::{RunKindName, StepBasis};
 
 /// Something with a name for people.
 pub(crate) trait Phrase {
@@ -33,17 +33,6 @@ impl Phrase for StepBasis {
             Self::DecodeSteps => "decode steps",
             Self::TokenChoices => "kernels that choose a token (argmax, sampling), each of which ends a pass",
             Self::Repetition => "kernels that repeat in exactly the same order; the start of a step is not recorded",
-        }
-    }
-}
-
-/// Behind "clocks are aligned on".
-impl Phrase for ClockBasis {
-    fn phrase(self) -> &'static str {
-        match self {
-            Self::Collectives => "the end times of shared collectives",
-            Self::WallClock => "the hosts' own wall clocks, unadjusted",
-            Self::None => "nothing",
         }
     }
 }

@@ -425,7 +425,7 @@ pub(crate) const RULES: &[RuleWords] = &[
             "Its {calls|call} in {where} take {time}; their roofline time is {roofline}.",
             "It runs at {rate}.",
         ],
-        action: &["Make `{operator}` faster: it is the largest single gain."],
+        action: &["Speed up `{operator}`, the operator with the largest share of the time."],
         advice: &[
             "The estimate is the saving at roofline time and an upper bound. `operators.md` lists its shapes and shows the slow calls.",
         ],

@@ -4,7 +4,8 @@
 //! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base or a number without commas,
 //! `{name:exact}` a factor as it was given, `{name:2}` a number with two decimals, `{rows:name}` the facts of this name of all rows
 //! with commas between them (each in backticks with `{rows:`name`}`), `{name:title}` what people call a counter, `{name:idle}` what
-//! the host does in idle time of a cause, `{name:capital}` a remark as the start of a sentence.
+//! the host does in idle time of a cause, `{name:capital}` a remark as the start of a sentence,
+//! `{name:clause}` a text without the period at its end.
 //! A part in `[[double brackets]]` is left out alone where it cannot be said. In front of a line or such a part, `?name ` says it
 //! only where the fact is known, `!name ` only where it is not, and `*name ` once for each row of the fact.
 
@@ -104,6 +105,7 @@ fn fact(fact: &Fact, form: &str) -> String {
         (Fact::Part(part), _) => base(*part).to_owned(),
         (Fact::Name(name), _) if form == ":idle" => idle(name),
         (Fact::Name(name), _) if form == ":title" => super::counter_rows::title(name),
+        (Fact::Name(name), _) if form == ":clause" => name.replace('`', "'").trim_end_matches('.').to_owned(),
         // A backtick would end the code span that a template puts around a name.
         (Fact::Name(name), _) => name.replace('`', "'"),
         (Fact::Yes, _) => String::new(),

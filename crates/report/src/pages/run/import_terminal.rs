@@ -47,16 +47,15 @@ pub(crate) fn blocks(page: &mut Page, run: &RunView<'_>) {
 }
 
 fn next_step(step: &NextStep<'_>) -> String {
-    let step = match step {
-        NextStep::Utilisation(remedy) => format!("for MFU, {}", sentence(remedy)),
+    match step {
+        NextStep::Utilisation(remedy) => format!("MFU is unknown. {}", sentence(remedy)),
         NextStep::MarkStages => {
-            "mark stages with ranges named prefill and decode (NVTX, or record_function in PyTorch)".to_owned()
+            "next: mark stages with ranges named prefill and decode (NVTX, or record_function in PyTorch)".to_owned()
         }
         NextStep::MarkRest(share) => {
-            format!("mark the {} of device time outside stages with ranges", percent(Some(*share)))
+            format!("next: mark the {} of device time outside stages with ranges", percent(Some(*share)))
         }
-    };
-    format!("next: {step}")
+    }
 }
 
 /// How the time of a device divides, and what most of its idle time is.

@@ -126,7 +126,8 @@ pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
 
 /// What the files of an imported run say of the machine it ran on: its devices and the tools. This machine is another.
 fn traced(metrics: &Metrics, facts: &TraceFacts, tool_version: &str) -> Vec<String> {
-    let mut lines = vec![format!("{}, imported", code(model(metrics)))];
+    let mut lines =
+        vec![metrics.run.model.as_deref().map_or("imported".to_owned(), |name| format!("{}, imported", code(name)))];
     for device in &metrics.devices {
         let memory = device.memory_bytes.map(|memory| format!(", {memory}")).unwrap_or_default();
         lines.push(format!("{}: {}{memory}", device.id, prose(&device.name)));

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use types::view::RunView;
+use types::view::{FindingView, RunView};
 use types::{Nanos, Stage};
 
 use super::findings::{self, by_saving};
 use super::headline::headline;
 use super::operators::OperatorSums;
 use super::phrase::{device, model};
+use crate::render;
 use crate::render::table::{printable, shortened};
 use crate::render::text::Text;
 use crate::words::caveat::READ_FIRST;
@@ -176,18 +177,20 @@ fn steps(run: &RunView<'_>, settings: &Glance) -> Option<(String, String)> {
 }
 
 fn what_to_do(text: &mut String, run: &RunView<'_>, settings: &Glance, strong: impl Fn(&str) -> String) {
-    let mut wanted = by_saving(run);
-    wanted.retain(|view| view.finding.stage.is_none() || is_wanted(settings, view.finding.stage));
-    if wanted.is_empty() {
+    let wanted = |view: &&FindingView<'_>| view.finding.stage.is_none() || is_wanted(settings, view.finding.stage);
+    let (large, small): (Vec<_>, Vec<_>) =
+        by_saving(run).into_iter().filter(wanted).partition(|view| findings::matters(view.finding));
+    if large.is_empty() {
         return;
     }
     let _ = write!(text, "\n{}\n", strong("what to do"));
-    for view in wanted.iter().take(FINDINGS) {
+    for view in large.iter().take(FINDINGS) {
         let line = format!("{}. {}", findings::brief(run, view), findings::finished(&view.finding.advice));
         wrapped(text, &Text::new(&line).plain(), settings.width);
     }
-    if wanted.len() > FINDINGS {
-        let _ = writeln!(text, "{} in report.md", count((wanted.len() - FINDINGS) as u64, "more finding"));
+    let more = large.len().saturating_sub(FINDINGS) + small.len();
+    if more > 0 {
+        let _ = writeln!(text, "{} in report.md", count(more as u64, "more finding"));
     }
 }
 
@@ -233,24 +236,11 @@ fn sparkline(values: &[f64], width: usize) -> String {
     values.chunks(values.len().div_ceil(width)).map(spark).collect()
 }
 
-/// A paragraph in lines that fit.
+/// A paragraph in lines that fit, however long its words.
 fn wrapped(text: &mut String, paragraph: &str, width: usize) {
-    let mut column = 0;
-    for word in printable(paragraph).split_whitespace() {
-        let word = shortened(word, width);
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            text.push('\n');
-            column = 0;
-        }
-        if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(&word);
-        column += length;
-    }
-    text.push('\n');
+    let paragraph = printable(paragraph);
+    let words: Vec<_> = paragraph.split_whitespace().map(|word| shortened(word, width)).collect();
+    let _ = writeln!(text, "{}", render::wrapped(&words.join(" "), width).join("\n"));
 }
 
 #[cfg(test)]

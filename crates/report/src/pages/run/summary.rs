@@ -4,13 +4,14 @@
 //! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
 
 use types::view::{FindingView, RunView, Saving};
-use types::{Environment, RunKindName, Severity, Stage};
+use types::{Environment, Nanos, Severity, Stage};
 
 use super::findings::basis;
 use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline};
 use crate::render::Page;
 use crate::render::text::{prose, sentence};
+use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, tokens_per_second};
 use crate::words::rule;
 
@@ -46,32 +47,12 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
 }
 
 fn what_ran(run: &RunView<'_>) -> String {
-    let metrics = run.metrics;
-    let facts = imported_facts(metrics);
-    let kind = facts.and_then(|facts| facts.kind.as_ref()).map(|kind| match kind.kind {
-        RunKindName::Generation => "Token generation",
-        RunKindName::Training => "A training run",
-        RunKindName::Encoder => "An encoder",
-        RunKindName::Diffusion => "A diffusion model",
-        RunKindName::GraphCapture => "The capture of a CUDA graph",
-        RunKindName::Forward => "Forward passes",
-        RunKindName::Serving => "A serving engine",
-        RunKindName::Program => "A GPU program",
-    });
-    let model = metrics.run.model.as_deref().map(prose);
-    let subject = match (kind, model) {
-        (Some(kind), Some(model)) => format!("{kind} with {model}"),
-        (Some(kind), None) => kind.to_owned(),
-        (None, Some(model)) => model,
-        (None, None) => "A model whose name is not known".to_owned(),
-    };
-    match facts {
-        Some(facts) => {
-            let files = count(facts.sources.len() as u64, "trace");
-            format!("{subject} on {}, read from {files}.", prose(&device(metrics)))
-        }
-        None => format!("{subject} on {}: {}.", prose(&device(metrics)), extent(metrics)),
-    }
+    let (metrics, facts) = (run.metrics, imported_facts(run.metrics));
+    let named = metrics.run.model.as_deref().map_or("An unnamed model".to_owned(), prose);
+    let subject = format!("{named} on {}", prose(&device(metrics)));
+    let Some(facts) = facts else { return format!("{subject}: {}.", extent(metrics)) };
+    let kind = facts.kind.as_ref().map(|kind| format!("{}, ", kind.kind.phrase())).unwrap_or_default();
+    format!("{subject}: {kind}read from {}.", count(facts.sources.len() as u64, "trace"))
 }
 
 /// The times a user of the model sees, or how busy its devices were.
@@ -116,12 +97,14 @@ impl Advice<'_> {
     }
 
     fn saved(&self, saving: &Saving) -> String {
-        let tried = self.findings.iter().any(|view| view.finding.saving.tried.is_some());
-        let replayed = self.findings.iter().all(|view| view.finding.saving.saves_low_ns.is_some());
-        let (saves, how) = match (tried, replayed) {
-            (true, _) => ("saves about", "measured when it was tried"),
-            (false, true) => ("saves about", "predicted by replaying the recorded timeline, not measured"),
-            (false, false) => ("saves at most", "not measured"),
+        let savings = || self.findings.iter().map(|view| &view.finding.saving);
+        let tried: Vec<_> = savings().filter_map(|saving| saving.tried.as_ref()).map(|tried| tried.saved_ns).collect();
+        let (saves, how) = match (tried.as_slice(), savings().all(|saving| saving.saves_low_ns.is_some())) {
+            ([], true) => ("saves about", "predicted by replaying the recorded timeline, not measured".to_owned()),
+            ([], false) => ("saves at most", "not measured".to_owned()),
+            (tried, _) => {
+                ("predicted to save", format!("saved {} when it was tried", tried.iter().copied().sum::<Nanos>()))
+            }
         };
         format!("{saves} {} of {} ({how}).", percent(Some(self.share)), basis(saving.basis))
     }
