@@ -3,104 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use llm_perf_report::export::{self, nsys_sqlite, perfetto_json};
+use llm_perf_report::export::{self, perfetto_json};
+use types::Nanos;
 use types::timeline::{Timeline, WorkKind};
-use types::{Clock, ClockId, ClockKind, Nanos};
 
 fn collected(name: &str) -> Timeline {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/data/collector").join(name);
     ingest::wire::read(name, &std::fs::read(path).unwrap()).unwrap()
-}
-
-/// Every kernel, copy and memset as text, in order of time.
-fn work(timeline: &Timeline) -> Vec<String> {
-    let mut rows: Vec<_> = timeline
-        .work
-        .iter()
-        .map(|work| {
-            let queue = &timeline.queues[work.queue.0 as usize];
-            let shape = work.launch.map(|shape| *timeline.launch_shapes.get(shape));
-            format!(
-                "{:>16} {} {:?} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-                work.start.get(),
-                work.duration.get(),
-                work.kind,
-                timeline.name(work.name),
-                queue.device,
-                queue.context,
-                queue.stream,
-                work.correlation,
-                work.bytes,
-                work.graph_node,
-                shape.map(|shape| (shape.grid, shape.block, shape.registers)),
-            )
-        })
-        .collect();
-    rows.sort();
-    rows
-}
-
-fn calls(timeline: &Timeline) -> Vec<String> {
-    let call = |call: &types::timeline::HostCall| {
-        let thread = &timeline.threads[call.thread.0 as usize];
-        let name = timeline.name(call.name);
-        format!("{} {} {name} {:?} {:?}", call.start.get(), call.duration.get(), call.correlation, thread.process)
-    };
-    timeline.calls.iter().map(call).collect()
-}
-
-fn ranges(timeline: &Timeline) -> Vec<String> {
-    let range = |range: &types::timeline::Range| {
-        let domain = range.domain.map(|domain| timeline.name(domain));
-        let name = timeline.name(range.name);
-        format!("{} {:?} {:?} {name} {domain:?}", range.start.get(), range.end, range.style)
-    };
-    timeline.ranges.iter().map(range).collect()
-}
-
-#[test]
-fn the_database_holds_what_the_timeline_does() {
-    for file in ["cuda.wire", "eager.wire", "graph.wire", "graph-whole.wire", "window.wire"] {
-        let timeline = collected(file);
-        let again =
-            ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&timeline, analysis::kernel::short_name)).unwrap();
-        assert_eq!(work(&again), work(&timeline), "{file}");
-        assert_eq!(calls(&again), calls(&timeline), "{file}");
-        assert_eq!(ranges(&again), ranges(&timeline), "{file}");
-        assert_eq!(again.devices, timeline.devices, "{file}");
-        assert_eq!(again.clock.unix_ns_at_zero, timeline.clock.unix_ns_at_zero);
-        assert_eq!(again.quality, [], "{file}");
-    }
-}
-
-#[test]
-fn rows_and_texts_over_many_pages_come_back() {
-    let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
-    let small = collected("cuda.wire");
-    let mut large = Timeline { work: Vec::new(), clock, ..small.clone() };
-    let long = large.names.place(&*format!("void kernel<{}>()", "very_long_argument, ".repeat(5000)));
-    let pattern = small.work.iter().find(|work| work.kind == WorkKind::Kernel).unwrap();
-    for number in 0..40_000 {
-        let mut work = pattern.clone();
-        work.start = Nanos::new(number * 1000);
-        if number % 10_000 == 0 {
-            work.name = long;
-        }
-        large.work.push(work);
-    }
-    let again =
-        ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&large, analysis::kernel::short_name)).unwrap();
-    assert_eq!(again.work.len(), 40_000);
-    assert_eq!(work(&again), work(&large));
-}
-
-#[test]
-fn an_empty_timeline_makes_a_database_without_rows() {
-    let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
-    let empty = Timeline::new(types::timeline::TraceFormat::Wire, clock);
-    let again =
-        ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&empty, analysis::kernel::short_name)).unwrap();
-    assert!(again.work.is_empty() && again.calls.is_empty() && again.ranges.is_empty());
 }
 
 #[test]
@@ -273,72 +182,5 @@ fn collapsed_stacks_sum_to_the_time_on_the_streams() {
         assert_eq!(sum, busy(&timeline), "{name}");
         // A kernel is found beneath the code that launched it.
         assert!(text.lines().any(|line| line.matches(';').count() > 1) || timeline.calls.is_empty(), "{name}: {text}");
-    }
-}
-
-#[test]
-fn a_speedscope_document_keeps_every_track_on_one_axis() {
-    for (name, timeline) in captures() {
-        let text = export::speedscope_json(&timeline, "run").unwrap();
-        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(document["$schema"], "https://www.speedscope.app/file-format-schema.json");
-        let frames = document["shared"]["frames"].as_array().unwrap().len() as u64;
-        let mut on_device = 0;
-        for profile in document["profiles"].as_array().unwrap() {
-            let samples = profile["samples"].as_array().unwrap();
-            let weights = profile["weights"].as_array().unwrap();
-            assert_eq!((samples.len(), &profile["type"]), (weights.len(), &"sampled".into()), "{name}");
-            assert!(
-                samples.iter().flat_map(|stack| stack.as_array().unwrap()).all(|one| one.as_u64().unwrap() < frames)
-            );
-            let total: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
-            assert!(total <= profile["endValue"].as_i64().unwrap() && total > 0, "{name}");
-            let ran = samples.iter().zip(weights).filter(|(stack, _)| !stack.as_array().unwrap().is_empty());
-            if profile["name"].as_str().unwrap().contains("stream") {
-                on_device += ran.map(|(_, weight)| weight.as_i64().unwrap()).sum::<i64>();
-            }
-        }
-        assert_eq!(on_device, busy(&timeline), "{name}");
-    }
-}
-
-#[test]
-fn tables_of_a_firefox_profile_point_at_each_other() {
-    for (name, timeline) in captures() {
-        let document: serde_json::Value =
-            serde_json::from_str(&export::firefox_json(&timeline, "run").unwrap()).unwrap();
-        let threads = document["threads"].as_array().unwrap();
-        assert!(!threads.is_empty(), "{name}");
-        let mut on_device = 0.0;
-        for thread in threads {
-            let length = |table: &str| thread[table]["length"].as_u64().unwrap();
-            let column = |table: &str, column: &str| thread[table][column].as_array().unwrap().clone();
-            for (table, columns) in [
-                ("samples", vec!["stack", "time", "weight"]),
-                ("stackTable", vec!["frame", "prefix", "category", "subcategory"]),
-                ("frameTable", vec!["address", "category", "func", "line", "nativeSymbol"]),
-                ("funcTable", vec!["name", "isJS", "resource"]),
-            ] {
-                for one in columns {
-                    assert_eq!(column(table, one).len() as u64, length(table), "{name}: {table}.{one}");
-                }
-            }
-            let below = |values: Vec<serde_json::Value>, most: u64| {
-                values.iter().filter_map(serde_json::Value::as_u64).all(|value| value < most)
-            };
-            assert!(below(column("samples", "stack"), length("stackTable")), "{name}");
-            assert!(below(column("stackTable", "frame"), length("frameTable")), "{name}");
-            assert!(below(column("frameTable", "func"), length("funcTable")), "{name}");
-            let texts = thread["stringArray"].as_array().unwrap().len() as u64;
-            assert!(below(column("funcTable", "name"), texts), "{name}");
-            // A stack comes after the one around it.
-            for (index, prefix) in column("stackTable", "prefix").iter().enumerate() {
-                assert!(prefix.as_u64().is_none_or(|prefix| prefix < index as u64), "{name}");
-            }
-            if thread["processName"] == "devices" {
-                on_device += column("samples", "weight").iter().map(|weight| weight.as_f64().unwrap()).sum::<f64>();
-            }
-        }
-        assert!((on_device * 1e6 - busy(&timeline) as f64).abs() < 1.0 + busy(&timeline) as f64 * 1e-9, "{name}");
     }
 }

@@ -10,7 +10,7 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Export a timeline to Perfetto, speedscope and other tools
+/// Export a timeline to Perfetto and other tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -28,40 +28,30 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf export latest --format perfetto
-  llm-perf export latest --format sqlite --out report.sqlite
   llm-perf export latest --format parquet --out tables
   llm-perf export latest --format collapsed --out stacks.txt
 
 Formats:
-  sqlite      tables as Nsight Systems exports them
   perfetto    trace events for https://ui.perfetto.dev
-  speedscope  stacks for https://www.speedscope.app
-  firefox     stacks for https://profiler.firefox.com
-  collapsed   stacks for flame graph tools, such as inferno-flamegraph
+  collapsed   stacks for flame graph tools, such as inferno-flamegraph and speedscope
   parquet     a folder of tables for SQL
 
 The export holds the kernels, copies, API calls, operators and NVTX ranges of the run. The run must \
 have recorded them: with `profile -- COMMAND` on a GPU, or by importing files that still exist. In \
-stack formats, a kernel is below the ranges and operators that launched it. A run of the native \
+stacks, a kernel is below the ranges and operators that launched it. A run of the native \
 engine exports stages, modules, operators and lost time of its first input, to Perfetto only.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FormatName {
-    Sqlite,
     Perfetto,
-    Speedscope,
-    Firefox,
     Collapsed,
     Parquet,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let format = match arguments.format {
-        FormatName::Sqlite => ExportFormat::Sqlite,
         FormatName::Perfetto => ExportFormat::Perfetto,
-        FormatName::Speedscope => ExportFormat::Speedscope,
-        FormatName::Firefox => ExportFormat::Firefox,
         FormatName::Collapsed => ExportFormat::Collapsed,
         FormatName::Parquet => ExportFormat::Parquet,
     };

@@ -19,14 +19,8 @@ use crate::pipeline::trace;
 /// A format a timeline can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// SQLite, as Nsight Systems exports it.
-    Sqlite,
     /// Trace events, as Perfetto and Chrome open them.
     Perfetto,
-    /// Stacks over time, as speedscope opens them.
-    Speedscope,
-    /// Stacks over time, as the Firefox profiler opens them.
-    Firefox,
     /// Stacks with their time, one on a line.
     Collapsed,
     /// A folder of Parquet tables.
@@ -90,10 +84,7 @@ impl Failure for ExportError {
 impl fmt::Display for ExportFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Sqlite => "sqlite",
             Self::Perfetto => "perfetto",
-            Self::Speedscope => "speedscope",
-            Self::Firefox => "firefox",
             Self::Collapsed => "collapsed",
             Self::Parquet => "parquet",
         })
@@ -104,10 +95,7 @@ impl ExportFormat {
     /// What such a file is called.
     pub fn file_name(self, run_id: &str) -> String {
         match self {
-            Self::Sqlite => format!("{run_id}.sqlite"),
             Self::Perfetto => format!("{run_id}.perfetto.json"),
-            Self::Speedscope => format!("{run_id}.speedscope.json"),
-            Self::Firefox => format!("{run_id}.firefox.json"),
             Self::Collapsed => format!("{run_id}.collapsed.txt"),
             Self::Parquet => format!("{run_id}.tables"),
         }
@@ -125,12 +113,7 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
     let recorded = || timeline(run, &id);
     let bytes = match format {
         _ if run.has_file(NATIVE_TRACE) => native(run, &id, format)?,
-        ExportFormat::Sqlite => report::export::nsys_sqlite(&recorded()?, analysis::kernel::short_name),
         ExportFormat::Perfetto => report::export::perfetto_json(&recorded()?).map_err(unwritable)?.into_bytes(),
-        ExportFormat::Speedscope => {
-            report::export::speedscope_json(&recorded()?, &id).map_err(unwritable)?.into_bytes()
-        }
-        ExportFormat::Firefox => report::export::firefox_json(&recorded()?, &id).map_err(unwritable)?.into_bytes(),
         ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?).into_bytes(),
         ExportFormat::Parquet => {
             run_tables::write(run, &path)?;

@@ -26,7 +26,6 @@ pub(super) struct Span {
 /// A thread or a stream, with its spans in order of time.
 pub(super) struct Track {
     pub(super) name: String,
-    pub(super) process: u32,
     pub(super) is_device: bool,
     pub(super) spans: Vec<Span>,
 }
@@ -60,7 +59,6 @@ impl Stacks {
             let number = thread.thread.map_or("thread unknown".to_owned(), |number| format!("thread {number}"));
             host.push(Track {
                 name: format!("{rank}{number}"),
-                process: thread.process.unwrap_or_default(),
                 is_device: false,
                 spans: stacks.host_spans(events, thread.process, &mut launches),
             });
@@ -148,12 +146,7 @@ impl Stacks {
             }
             let rank = queue.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
             let stream = queue.stream.map_or("stream unknown".to_owned(), |stream| format!("stream {stream}"));
-            tracks.push(Track {
-                name: format!("{rank}device {}, {stream}", queue.device),
-                process: queue.process.unwrap_or_default(),
-                is_device: true,
-                spans,
-            });
+            tracks.push(Track { name: format!("{rank}device {}, {stream}", queue.device), is_device: true, spans });
         }
         tracks
     }
