@@ -64,15 +64,6 @@ pub enum ReportError {
         /// Why.
         reason: String,
     },
-
-    /// A schema of ours that is itself wrong; a fault of this program.
-    #[error("the built-in schema {name} cannot be used: {reason}")]
-    BadSchema {
-        /// Which one.
-        name: SchemaName,
-        /// Why.
-        reason: String,
-    },
 }
 
 impl Failure for ReportError {

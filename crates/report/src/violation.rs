@@ -1,23 +1,24 @@
-//! From what the schema validator found to what a reader can act on.
+//! Where a document departs from its schema, said so that a reader can act on it.
 //!
-//! A validator says of an optional or enumerated field that none of several schemas fits. A reader wants to know what is
-//! wrong inside the one that was meant, or which values there are.
+//! Of an optional or enumerated field, JSON Schema says that none of several schemas fits. A reader wants to know what is wrong inside
+//! the one that was meant, or which values there are. The checker knows the keywords that our own schemas use; a general one brings
+//! thirty crates.
 
-use jsonschema::error::{ValidationError, ValidationErrorKind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use types::Violation;
 
 /// A value longer than this is described by its kind instead of being repeated.
 const SHOWN_VALUE: usize = 80;
 
-/// Everything that is wrong, in document order: what the schema's validator found, and what was `broken` beside it.
-pub(crate) fn violations<'a>(
-    document: &Value,
-    errors: impl Iterator<Item = ValidationError<'a>>,
-    broken: Vec<Violation>,
-) -> Vec<Violation> {
+/// Keywords that describe and do not restrict. Formats are those of Rust's numbers, whose limits schemas state as well.
+#[cfg(test)]
+const DESCRIBING: [&str; 8] = ["$schema", "$id", "$defs", "title", "description", "default", "format", "deprecated"];
+
+/// Everything that is wrong, in document order: what the schema refuses, and what was `broken` beside it.
+pub(crate) fn violations(schema: &Value, document: &Value, broken: Vec<Violation>) -> Vec<Violation> {
+    let refusals = Checker { root: schema }.refusals(schema, document, "");
     let mut found = broken;
-    errors.for_each(|error| explain(&error, &mut found));
+    refusals.iter().for_each(|refusal| refusal.explain(&mut found));
     found.sort_by_cached_key(|violation| position(document, &violation.pointer));
     found
 }
@@ -33,47 +34,184 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-fn explain(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
-    if let Some(alternatives) = alternatives(error) {
-        let mut meant = alternatives.iter().filter(|alternative| !refuses_kind(alternative, error));
-        if let (Some(only), None) = (meant.next(), meant.next()) {
-            return only.iter().for_each(|error| explain(error, found));
-        }
-    }
-    let mut choices = Vec::new();
-    collect_choices(error, &mut choices);
-    let shown = show(error.instance());
-    let message = match choices.split_last() {
-        Some((last, [])) => format!("{shown} is not {last}"),
-        Some((last, others)) => format!("{shown} is not one of {} or {last}", others.join(", ")),
-        None => error.masked_with(shown).to_string(),
-    };
-    found.push(Violation { pointer: error.instance_path().to_string(), message });
+/// A value that a schema refuses.
+struct Refusal<'a> {
+    pointer: String,
+    value: &'a Value,
+    reason: Reason<'a>,
 }
 
-fn alternatives<'e>(error: &'e ValidationError<'_>) -> Option<&'e [Vec<ValidationError<'static>>]> {
-    match error.kind() {
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
+enum Reason<'a> {
+    /// Not of the types.
+    Type(Vec<&'a str>),
+    /// Not one of the values.
+    Values(Vec<&'a Value>),
+    /// None of the alternatives, each with its refusals.
+    Alternatives(Vec<Vec<Refusal<'a>>>),
+    /// Anything else.
+    Other(String),
+}
+
+impl<'a> Refusal<'a> {
+    fn explain(&self, found: &mut Vec<Violation>) {
+        if let Reason::Alternatives(alternatives) = &self.reason {
+            // An alternative for another kind of value altogether, such as `null` for a field that may be absent, was not meant.
+            let other_kind =
+                |inner: &Refusal<'_>| matches!(inner.reason, Reason::Type(_)) && inner.pointer == self.pointer;
+            let mut meant = alternatives.iter().filter(|refusals| !refusals.iter().any(other_kind));
+            if let (Some(only), None) = (meant.next(), meant.next()) {
+                return only.iter().for_each(|refusal| refusal.explain(found));
+            }
+        }
+        let mut choices = Vec::new();
+        self.collect_choices(&mut choices);
+        let shown = show(self.value);
+        let message = match (choices.split_last(), &self.reason) {
+            (Some((last, [])), _) => format!("{shown} is not {last}"),
+            (Some((last, others)), _) => format!("{shown} is not one of {} or {last}", others.join(", ")),
+            (None, Reason::Type(types)) => match &types[..] {
+                [one] => format!("{shown} is not of type \"{one}\""),
+                several => format!("{shown} is not of types \"{}\"", several.join("\", \"")),
+            },
+            (None, Reason::Other(why)) => why.clone(),
+            (None, Reason::Values(_) | Reason::Alternatives(_)) => format!("{shown} is none of what is allowed here"),
+        };
+        found.push(Violation { pointer: self.pointer.clone(), message });
+    }
+
+    fn collect_choices(&self, choices: &mut Vec<String>) {
+        match &self.reason {
+            Reason::Values(values) => choices.extend(values.iter().map(|value| value.to_string())),
+            Reason::Alternatives(inner) => inner.iter().flatten().for_each(|refusal| refusal.collect_choices(choices)),
+            Reason::Type(_) | Reason::Other(_) => {}
+        }
+    }
+}
+
+struct Checker<'a> {
+    root: &'a Value,
+}
+
+impl<'a> Checker<'a> {
+    fn refusals(&self, schema: &'a Value, value: &'a Value, pointer: &str) -> Vec<Refusal<'a>> {
+        let Value::Object(schema) = schema else {
+            let reason = Reason::Other(format!("{} is not expected here", show(value)));
+            let refused = schema == &Value::Bool(false);
+            return refused.then(|| Refusal { pointer: pointer.to_owned(), value, reason }).into_iter().collect();
+        };
+        let mut found = Vec::new();
+        for (keyword, rule) in schema {
+            let reason = match keyword.as_str() {
+                "$ref" => {
+                    found.extend(self.refusals(self.definition(rule), value, pointer));
+                    None
+                }
+                "anyOf" | "oneOf" => self.none_of(rule, value, pointer),
+                _ => refusal(keyword, rule, value),
+            };
+            found.extend(reason.map(|reason| Refusal { pointer: pointer.to_owned(), value, reason }));
+        }
+        match value {
+            Value::Object(members) => self.members(schema, members, pointer, &mut found),
+            Value::Array(items) => {
+                let Some(each) = schema.get("items") else { return found };
+                for (place, item) in items.iter().enumerate() {
+                    found.extend(self.refusals(each, item, &format!("{pointer}/{place}")));
+                }
+            }
+            _ => {}
+        }
+        found
+    }
+
+    fn members(
+        &self,
+        schema: &'a Map<String, Value>,
+        members: &'a Map<String, Value>,
+        pointer: &str,
+        found: &mut Vec<Refusal<'a>>,
+    ) {
+        for key in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            if key.as_str().is_some_and(|key| !members.contains_key(key)) {
+                let reason = Reason::Other(format!("{key} is a required property"));
+                found.push(Refusal { pointer: pointer.to_owned(), value: key, reason });
+            }
+        }
+        for (key, value) in members {
+            let known = schema.get("properties").and_then(|known| known.get(key));
+            if let Some(rule) = known.or_else(|| schema.get("additionalProperties")) {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                found.extend(self.refusals(rule, value, &format!("{pointer}/{key}")));
+            }
+        }
+    }
+
+    /// What a reference within the schema, such as `#/$defs/Stage`, names.
+    fn definition(&self, reference: &Value) -> &'a Value {
+        let place = reference.as_str().and_then(|place| place.strip_prefix('#'));
+        place.and_then(|place| self.root.pointer(place)).unwrap_or(&Value::Bool(true))
+    }
+
+    fn none_of(&self, alternatives: &'a Value, value: &'a Value, pointer: &str) -> Option<Reason<'a>> {
+        let refusals: Vec<_> = alternatives.as_array()?.iter().map(|one| self.refusals(one, value, pointer)).collect();
+        (!refusals.iter().any(Vec::is_empty)).then_some(Reason::Alternatives(refusals))
+    }
+}
+
+/// Why a rule that looks at the value alone refuses it.
+fn refusal<'a>(keyword: &str, rule: &'a Value, value: &Value) -> Option<Reason<'a>> {
+    let numbers = || value.as_f64().zip(rule.as_f64());
+    let items = || value.as_array().map(Vec::len).zip(rule.as_u64());
+    let shown = || show(value);
+    match keyword {
+        "type" => {
+            let types: Vec<&str> = match rule {
+                Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+                one => one.as_str().into_iter().collect(),
+            };
+            return (!types.iter().any(|name| is_of(name, value))).then_some(Reason::Type(types));
+        }
+        "const" => return (rule != value).then(|| Reason::Values(vec![rule])),
+        "enum" => {
+            let values = rule.as_array()?;
+            return (!values.contains(value)).then(|| Reason::Values(values.iter().collect()));
+        }
+        "minimum" => numbers()
+            .filter(|(value, least)| value < least)
+            .map(|_| format!("{} is less than the minimum of {rule}", shown())),
+        "maximum" => numbers()
+            .filter(|(value, most)| value > most)
+            .map(|_| format!("{} is greater than the maximum of {rule}", shown())),
+        "minItems" => items()
+            .filter(|(count, least)| (*count as u64) < *least)
+            .map(|_| format!("{} has fewer than {rule} items", shown())),
+        "maxItems" => items()
+            .filter(|(count, most)| *count as u64 > *most)
+            .map(|_| format!("{} has more than {rule} items", shown())),
+        "uniqueItems" => {
+            let items = value.as_array()?;
+            let twice = items.iter().enumerate().any(|(place, item)| items[..place].contains(item));
+            (rule == &Value::Bool(true) && twice).then(|| format!("{} has non-unique elements", shown()))
+        }
+        "pattern" => {
+            let fits = regex::Regex::new(rule.as_str()?).ok()?.is_match(value.as_str()?);
+            (!fits).then(|| format!("{} does not match {rule}", shown()))
+        }
         _ => None,
     }
+    .map(Reason::Other)
 }
 
-/// Whether the alternative is for another kind of value altogether, such as `null` for a field that may be absent.
-fn refuses_kind(alternative: &[ValidationError<'static>], error: &ValidationError<'_>) -> bool {
-    alternative.iter().any(|inner| {
-        matches!(inner.kind(), ValidationErrorKind::Type { .. }) && inner.instance_path() == error.instance_path()
-    })
-}
-
-fn collect_choices(error: &ValidationError<'_>, choices: &mut Vec<String>) {
-    match error.kind() {
-        ValidationErrorKind::Constant { expected_value } => choices.push(expected_value.to_string()),
-        ValidationErrorKind::Enum { options } => {
-            choices.extend(options.as_array().into_iter().flatten().map(Value::to_string));
-        }
-        _ => {
-            alternatives(error).into_iter().flatten().flatten().for_each(|inner| collect_choices(inner, choices));
-        }
+fn is_of(name: &str, value: &Value) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
     }
 }
 
@@ -112,8 +250,7 @@ mod tests {
     use super::*;
 
     fn found(schema: &Value, document: &Value) -> Vec<(String, String)> {
-        let validator = jsonschema::draft202012::new(schema).unwrap();
-        let violations = violations(document, validator.iter_errors(document), Vec::new());
+        let violations = violations(schema, document, Vec::new());
         violations.into_iter().map(|violation| (violation.pointer, violation.message)).collect()
     }
 
@@ -156,5 +293,73 @@ mod tests {
         let document = json!({"z": items, "a/b": [null]});
         let pointers: Vec<String> = found(&schema, &document).into_iter().map(|(pointer, _)| pointer).collect();
         assert_eq!(pointers, ["/z/2", "/z/11", "/a~1b/0"]);
+    }
+
+    /// Every keyword of a schema and of those in it.
+    fn keywords<'a>(schema: &'a Value, found: &mut std::collections::BTreeSet<&'a str>) {
+        for (keyword, rule) in schema.as_object().into_iter().flatten() {
+            found.insert(keyword);
+            match (keyword.as_str(), rule) {
+                ("properties" | "$defs", Value::Object(inner)) => inner.values().for_each(|one| keywords(one, found)),
+                ("anyOf" | "oneOf", Value::Array(inner)) => inner.iter().for_each(|one| keywords(one, found)),
+                ("items" | "additionalProperties", inner) => keywords(inner, found),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn no_keyword_of_our_schemas_is_passed_over() {
+        let checked = [
+            "$ref",
+            "additionalProperties",
+            "anyOf",
+            "const",
+            "enum",
+            "items",
+            "maxItems",
+            "maximum",
+            "minItems",
+            "minimum",
+            "oneOf",
+            "pattern",
+            "properties",
+            "required",
+            "type",
+            "uniqueItems",
+        ];
+        for kind in types::documents::ALL {
+            let schema = kind.schema();
+            let mut found = std::collections::BTreeSet::new();
+            keywords(schema.as_value(), &mut found);
+            found.retain(|keyword| !checked.contains(keyword) && !DESCRIBING.contains(keyword));
+            assert!(found.is_empty(), "{}: {found:?}", kind.name);
+        }
+    }
+
+    #[test]
+    fn every_rule_refuses_what_breaks_it() {
+        let cases = [
+            (json!({"minimum": 0}), json!(-1), "-1 is less than the minimum of 0"),
+            (json!({"maximum": 1}), json!(1.5), "1.5 is greater than the maximum of 1"),
+            (json!({"minItems": 2}), json!([1]), "[1] has fewer than 2 items"),
+            (json!({"maxItems": 1}), json!([1, 2]), "[1,2] has more than 1 items"),
+            (json!({"uniqueItems": true}), json!([1, 1]), "[1,1] has non-unique elements"),
+            (json!({"pattern": "^a$"}), json!("b"), "\"b\" does not match \"^a$\""),
+            (json!({"const": 1}), json!(2), "2 is not 1"),
+            (json!({"type": "integer"}), json!(1.5), "1.5 is not of type \"integer\""),
+            (json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}}), json!(1), "1 is not of type \"null\""),
+            (json!(false), json!(1), "1 is not expected here"),
+        ];
+        for (schema, document, message) in cases {
+            assert_eq!(found(&schema, &document), one("", message));
+        }
+        assert_eq!(
+            found(&json!({"additionalProperties": false}), &json!({"a": 1})),
+            one("/a", "1 is not expected here")
+        );
+        for (schema, document) in [(json!({"type": "integer"}), json!(2.0)), (json!(true), json!(1))] {
+            assert_eq!(found(&schema, &document), Vec::new());
+        }
     }
 }
