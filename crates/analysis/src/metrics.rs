@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use types::{
-    Aggregates, Breakdown, CommandFacts, CommandRun, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics,
-    Nanos, OperatorGroups, Overhead, RankSummary, Sample, SchemaTag, Stage, StepBasis, Times, Totals, TraceFacts,
-    TracedPass, Utilisation as UtilisationView,
+    Aggregates, Breakdown, CollectiveSummary, CommandFacts, CommandRun, Conclusions, Conditions, DeviceTime,
+    KernelSummary, Metrics, ModuleSummary, Nanos, OperatorGroups, Overhead, QualityCounter, RankArrivals, RankSummary,
+    RegionSummary, Sample, SchemaTag, Stage, StageSummary, StepBasis, Steps, Times, Totals, TraceFacts, TracedPass,
+    Trials, Utilisation as UtilisationView,
 };
 
 use crate::arrivals::arrivals;
@@ -19,9 +20,9 @@ use crate::device::{DeviceRecords, DeviceSums};
 use crate::device_memory::device_memory;
 use crate::device_time::device_times;
 use crate::disturbed;
-use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
+use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, PricedOperator, RankRuns, Trace};
 use crate::finding::{self, Run};
-use crate::loss;
+use crate::loss::{self, Ledger};
 use crate::modules::{cost_centres, modules};
 use crate::operators::{collectives, priced, shapes, traced};
 use crate::overhead::overhead;
@@ -57,160 +58,227 @@ pub(crate) fn with_device(
     device: Option<&DeviceRecords>,
     device_time: Vec<DeviceTime>,
 ) -> Metrics {
-    let timelines = evidence.timelines();
-    let operators = evidence.operators.calls.as_slice();
     let samples = samples(evidence);
-    let timings = Timings::new(&samples, &subject.inputs);
-    let profiled = Timings::new(evidence.profiled(), &subject.inputs);
-    let peak = subject.peak.as_ref();
-    let used = utilisation::per_stage(&timings, &subject.work, peak);
-    let whole = utilisation::whole(&timings, &subject.work, peak);
-    let (modules, faster) = modules(operators, &subject.classes, peak);
-    let lost = match device {
-        Some(device) => loss::device_books(device),
-        None => loss::profile_books(operators, &timings, &profiled),
-    };
-    let steps = steps::steps(timelines);
-    let marks = device.map(|device| device.special.marks.as_slice()).unwrap_or_default();
-    let mut replays = Replays::new(timelines, subject.hardware.as_ref(), marks);
-    replays.set_plain(&plain_times(evidence, &timings));
-    let arrivals = arrivals(timelines);
-    let collectives = collectives::summaries(timelines, subject.hardware.as_ref());
-    let run = Run {
-        subject,
-        operators,
-        device,
-        device_time: &device_time,
-        steps: steps.as_ref(),
-        collectives: &collectives,
-        arrivals: arrivals.as_ref(),
-        timings: &timings,
-        profiled: &profiled,
-        used: &used,
-        lost: &lost,
-        disturbed: disturbed::inferences(&evidence.disturbance),
-        replays: &replays,
-    };
-    let (mut findings, lost, changes) = finding::all(&run);
-    let changes: Vec<_> = changes.iter().map(|(change, scope)| (change, *scope)).collect();
-    let together = replays.together(&changes, None).filter(|_| !changes.is_empty());
-    let together = together.map(|saves| Nanos::new((saves.low.get() + saves.high.get()) / 2));
-    let wall = run.wall();
-    let (critical_path, replay) = (replays.critical_path(&[], Basis::Traced), replays.summary(together));
-    // They hold more of each kernel than the timeline does, and nothing below asks them.
-    drop(replays);
-
-    let sums = DeviceSums::of(timelines);
-    let (regions, regions_left_out) = ranges::summaries(timelines);
-    let mut stages = stages::summaries(&StageSources {
-        timings: &timings,
-        subject,
-        used: &used,
-        lost: &lost,
-        sums: &sums,
-        steps: steps.as_ref(),
-        traced: evidence.plain.is_none().then_some(timelines),
-    });
-    let same_pass = evidence.plain.is_none() && subject.devices.len() < 2;
-    let misfit = stages::checked(&mut stages, device.map(|device| &device.misfits), same_pass);
-    let fits = |stage: Stage| misfit.is_none() || stages.iter().any(|one| one.name == stage && one.mfu.is_some());
-    let mfu_per_stage =
-        timings.stages().map(|stage| (stage, used.get(&stage).and_then(Utilisation::mfu).filter(|_| fits(stage))));
-    let mfu_per_stage = mfu_per_stage.collect();
-    let is_annotated = steps.as_ref().is_some_and(|steps| steps.basis == StepBasis::EngineAnnotations);
-    let throughput = match is_annotated && evidence.plain.is_none() {
-        true => stages::engine_throughput(&stages),
-        false => throughput(&timings, &subject.inputs),
-    };
-    let (ranks, rank_skew) = side_by_side(subject, evidence, &samples);
-    let times = Times {
-        totals: totals(subject, evidence, &timings, &sums),
-        stages,
-        steps,
-        aggregates: Aggregates {
-            stage_ms: timings.stages().filter_map(|stage| Some((stage, timings.milliseconds(stage)?))).collect(),
-        },
-        overhead: evidence.overhead.clone().unwrap_or_else(|| overhead(&timings, &profiled)),
-        throughput,
-        variance: timings.variance(),
-        load_ns: evidence.plain.as_ref().and_then(|plain| plain.load_ns),
-        ranks,
-        rank_skew,
-        rank_arrivals: arrivals,
-        samples: all_ranks(evidence.ranks.as_ref(), &samples),
-    };
-    let (times, busy_above_wall) = times.checked(subject.devices.len() as u64);
-    let operator_groups = match operators {
-        [] => OperatorGroups { by_shape: shapes::groups(timelines, subject.hardware.as_ref()), by_class: Vec::new() },
-        _ => priced::groups(operators),
-    };
-    let utilisation = UtilisationView {
-        mfu_model_level: whole.as_ref().and_then(Utilisation::mfu).filter(|_| misfit.is_none()),
-        mfu_per_stage,
-        mbu_model_level: whole.as_ref().and_then(Utilisation::mbu).filter(|_| misfit.is_none()),
-        peak: subject.peak.clone(),
-        peaks: utilisation::peaks(subject, &operator_groups.by_shape),
-        work_per_stage: utilisation::work_per_stage(&subject.work),
-        flop_checks: evidence.flop_checks.clone(),
-    };
+    let reading = Reading::new(subject, evidence, device, &samples);
+    let (trials, lost, conclusions) = reading.conclusions(&device_time);
+    let sums = DeviceSums::of(reading.timelines);
+    let (stages, misfit) = reading.stages(&lost, &sums);
+    let (times, busy_above_wall) = reading.times(stages, &sums).checked(subject.devices.len() as u64);
+    let (modules, faster) = modules(reading.operators, &subject.classes, subject.peak.as_ref());
+    let (regions, regions_left_out) = ranges::summaries(reading.timelines);
     let mut quality = quality::counters(&QualityInputs {
         subject,
         evidence,
-        timings: &timings,
+        timings: &reading.timings,
         times: &times,
         sums: &sums,
         device,
         modules_below_roofline: (faster, modules.len() as u64),
     });
-    quality.extend(regions_left_out);
-    quality.extend(busy_above_wall);
-    quality.extend(misfit);
-    let breakdown = Breakdown {
-        device_time,
-        device_memory: device_memory(timelines),
-        operators: match &evidence.trace {
-            Some(_) => {
-                let own = traced::summaries(timelines);
-                if own.is_empty() { traced::summaries(&evidence.operator_timelines) } else { own }
-            }
-            None => priced::summaries(operators),
-        },
-        kernels: evidence.trace.as_ref().map(|trace| kernels(trace, &sums)).unwrap_or_default(),
-        regions: evidence.regions.clone().unwrap_or(regions),
-        modules: device.map_or(modules, |device| device.modules.clone()),
-        module_kinds: device.map(|device| device.module_kinds.clone()).unwrap_or_default(),
-        operator_groups,
-        collectives,
-        cost_centres: cost_centres(operators),
-        routing: evidence.operators.routing.clone(),
-    };
-    let conditions = Conditions {
-        settings: subject.settings.clone(),
-        inputs: subject.inputs.clone(),
-        memory: evidence.memory,
-        trace: evidence.trace.as_ref().map(|trace| trace_facts(subject, evidence, trace, &sums)),
-        command: evidence.command.as_ref().map(command_facts),
-        commands_beside: evidence.commands_beside.iter().map(command_facts).collect(),
-        disturbance: evidence.disturbance.clone(),
-    };
-    let caveats = caveats::caveats(subject, evidence, &conditions, &quality);
-    let trials = tries::trials(&evidence.tries, &tries::predictions(&findings));
-    tries::tell(&mut findings, &trials, |stage| match stage {
-        Some(stage) => timings.total(stage),
-        None => wall,
-    });
+    let breakdown = reading.breakdown(device_time, modules, regions, &sums);
+    let utilisation = reading.utilisation(&times, misfit.is_none(), &breakdown.operator_groups);
+    quality.extend(regions_left_out.into_iter().chain(busy_above_wall).chain(misfit));
+    let conditions = conditions(subject, evidence, &sums);
     Metrics {
         schema: SchemaTag::default(),
         run: subject.run.clone(),
-        caveats,
+        caveats: caveats::caveats(subject, evidence, &conditions, &quality),
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
-        conclusions: Conclusions { findings, lost_time: lost.rows(wall), critical_path, replay, quality },
+        conclusions: Conclusions { quality, ..conclusions },
         times,
         utilisation,
         breakdown,
         trials,
         conditions,
+    }
+}
+
+/// A subject and its evidence, read once for all views.
+struct Reading<'a> {
+    subject: &'a Subject,
+    evidence: &'a Evidence<'a>,
+    device: Option<&'a DeviceRecords>,
+    timelines: &'a [PlacedTimeline<'a>],
+    operators: &'a [PricedOperator],
+    samples: &'a [Sample],
+    timings: Timings<'a>,
+    profiled: Timings<'a>,
+    used: BTreeMap<Stage, Utilisation>,
+    steps: Option<Steps>,
+    collectives: Vec<CollectiveSummary>,
+    arrivals: Option<RankArrivals>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(
+        subject: &'a Subject,
+        evidence: &'a Evidence<'a>,
+        device: Option<&'a DeviceRecords>,
+        samples: &'a [Sample],
+    ) -> Self {
+        let timelines = evidence.timelines();
+        let timings = Timings::new(samples, &subject.inputs);
+        Self {
+            subject,
+            evidence,
+            device,
+            timelines,
+            operators: &evidence.operators.calls,
+            samples,
+            profiled: Timings::new(evidence.profiled(), &subject.inputs),
+            used: utilisation::per_stage(&timings, &subject.work, subject.peak.as_ref()),
+            timings,
+            steps: steps::steps(timelines),
+            collectives: collectives::summaries(timelines, subject.hardware.as_ref()),
+            arrivals: arrivals(timelines),
+        }
+    }
+
+    /// What was tried, where time was lost, and what follows; its quality is counted later.
+    fn conclusions(&self, device_time: &[DeviceTime]) -> (Trials, Ledger, Conclusions) {
+        let lost = match self.device {
+            Some(device) => loss::device_books(device),
+            None => loss::profile_books(self.operators, &self.timings, &self.profiled),
+        };
+        let marks = self.device.map(|device| device.special.marks.as_slice()).unwrap_or_default();
+        // They hold more of each kernel than the timeline does, and nothing after this asks them.
+        let mut replays = Replays::new(self.timelines, self.subject.hardware.as_ref(), marks);
+        replays.set_plain(&plain_times(self.evidence, &self.timings));
+        let run = Run {
+            subject: self.subject,
+            operators: self.operators,
+            device: self.device,
+            device_time,
+            steps: self.steps.as_ref(),
+            collectives: &self.collectives,
+            arrivals: self.arrivals.as_ref(),
+            timings: &self.timings,
+            profiled: &self.profiled,
+            used: &self.used,
+            lost: &lost,
+            disturbed: disturbed::inferences(&self.evidence.disturbance),
+            replays: &replays,
+        };
+        let (mut findings, lost, changes) = finding::all(&run);
+        let wall = run.wall();
+        let trials = tries::trials(&self.evidence.tries, &tries::predictions(&findings));
+        tries::tell(&mut findings, &trials, |stage| match stage {
+            Some(stage) => self.timings.total(stage),
+            None => wall,
+        });
+        let changes: Vec<_> = changes.iter().map(|(change, scope)| (change, *scope)).collect();
+        let together = replays.together(&changes, None).filter(|_| !changes.is_empty());
+        let together = together.map(|saves| Nanos::new((saves.low.get() + saves.high.get()) / 2));
+        let conclusions = Conclusions {
+            findings,
+            lost_time: lost.rows(wall),
+            critical_path: replays.critical_path(&[], Basis::Traced),
+            replay: replays.summary(together),
+            quality: Vec::new(),
+        };
+        (trials, lost, conclusions)
+    }
+
+    /// Stages without what contradicts their times, and what was left out of them for that.
+    fn stages(&self, lost: &Ledger, sums: &DeviceSums) -> (Vec<StageSummary>, Option<QualityCounter>) {
+        let without_plain = self.evidence.plain.is_none();
+        let mut stages = stages::summaries(&StageSources {
+            timings: &self.timings,
+            subject: self.subject,
+            used: &self.used,
+            lost,
+            sums,
+            steps: self.steps.as_ref(),
+            traced: without_plain.then_some(self.timelines),
+        });
+        let same_pass = without_plain && self.subject.devices.len() < 2;
+        let misfit = stages::checked(&mut stages, self.device.map(|device| &device.misfits), same_pass);
+        (stages, misfit)
+    }
+
+    fn times(&self, stages: Vec<StageSummary>, sums: &DeviceSums) -> Times {
+        let Self { subject, evidence, timings, samples, .. } = self;
+        let is_annotated = self.steps.as_ref().is_some_and(|steps| steps.basis == StepBasis::EngineAnnotations);
+        let (ranks, rank_skew) = side_by_side(subject, evidence, samples);
+        let in_milliseconds = |stage| Some((stage, timings.milliseconds(stage)?));
+        Times {
+            totals: totals(subject, evidence, timings, sums),
+            throughput: match is_annotated && evidence.plain.is_none() {
+                true => stages::engine_throughput(&stages),
+                false => throughput(timings, &subject.inputs),
+            },
+            stages,
+            steps: self.steps.clone(),
+            aggregates: Aggregates { stage_ms: timings.stages().filter_map(in_milliseconds).collect() },
+            overhead: evidence.overhead.clone().unwrap_or_else(|| overhead(timings, &self.profiled)),
+            variance: timings.variance(),
+            load_ns: evidence.plain.as_ref().and_then(|plain| plain.load_ns),
+            ranks,
+            rank_skew,
+            rank_arrivals: self.arrivals.clone(),
+            samples: all_ranks(evidence.ranks.as_ref(), samples),
+        }
+    }
+
+    /// Utilisation of the whole run only where the model `fits` it, and of the stages that it fits.
+    fn utilisation(&self, times: &Times, fits: bool, groups: &OperatorGroups) -> UtilisationView {
+        let whole = utilisation::whole(&self.timings, &self.subject.work, self.subject.peak.as_ref());
+        let whole = whole.as_ref().filter(|_| fits);
+        let stage_fits = |stage: Stage| fits || times.stages.iter().any(|one| one.name == stage && one.mfu.is_some());
+        let mfu = |stage: Stage| self.used.get(&stage).and_then(Utilisation::mfu).filter(|_| stage_fits(stage));
+        UtilisationView {
+            mfu_model_level: whole.and_then(Utilisation::mfu),
+            mfu_per_stage: self.timings.stages().map(|stage| (stage, mfu(stage))).collect(),
+            mbu_model_level: whole.and_then(Utilisation::mbu),
+            peak: self.subject.peak.clone(),
+            peaks: utilisation::peaks(self.subject, &groups.by_shape),
+            work_per_stage: utilisation::work_per_stage(&self.subject.work),
+            flop_checks: self.evidence.flop_checks.clone(),
+        }
+    }
+
+    fn breakdown(
+        &self,
+        device_time: Vec<DeviceTime>,
+        modules: Vec<ModuleSummary>,
+        regions: Vec<RegionSummary>,
+        sums: &DeviceSums,
+    ) -> Breakdown {
+        let Self { evidence, device, timelines, operators, .. } = *self;
+        let traced_operators = || {
+            let own = traced::summaries(timelines);
+            if own.is_empty() { traced::summaries(&evidence.operator_timelines) } else { own }
+        };
+        let by_shape = || shapes::groups(timelines, self.subject.hardware.as_ref());
+        Breakdown {
+            device_time,
+            device_memory: device_memory(timelines),
+            operators: evidence.trace.as_ref().map_or_else(|| priced::summaries(operators), |_| traced_operators()),
+            kernels: evidence.trace.as_ref().map(|trace| kernels(trace, sums)).unwrap_or_default(),
+            regions: evidence.regions.clone().unwrap_or(regions),
+            modules: device.map_or(modules, |device| device.modules.clone()),
+            module_kinds: device.map(|device| device.module_kinds.clone()).unwrap_or_default(),
+            operator_groups: match operators {
+                [] => OperatorGroups { by_shape: by_shape(), by_class: Vec::new() },
+                _ => priced::groups(operators),
+            },
+            collectives: self.collectives.clone(),
+            cost_centres: cost_centres(operators),
+            routing: evidence.operators.routing.clone(),
+        }
+    }
+}
+
+fn conditions(subject: &Subject, evidence: &Evidence<'_>, sums: &DeviceSums) -> Conditions {
+    Conditions {
+        settings: subject.settings.clone(),
+        inputs: subject.inputs.clone(),
+        memory: evidence.memory,
+        trace: evidence.trace.as_ref().map(|trace| trace_facts(subject, evidence, trace, sums)),
+        command: evidence.command.as_ref().map(command_facts),
+        commands_beside: evidence.commands_beside.iter().map(command_facts).collect(),
+        disturbance: evidence.disturbance.clone(),
     }
 }
 
