@@ -28,7 +28,7 @@ const ROOMS: &[Room] = &[
     Room { name: "inject", package: "llm-perf-inject", uses: &["wire"] },
     Room { name: "collect", package: "llm-perf-collect", uses: &["types"] },
     Room { name: "ingest", package: "llm-perf-ingest", uses: &["types", "wire"] },
-    Room { name: "analysis", package: "llm-perf-analysis", uses: &["meter", "types"] },
+    Room { name: "analysis", package: "llm-perf-analysis", uses: &["types"] },
     Room { name: "tables", package: "llm-perf-tables", uses: &["analysis", "types"] },
     Room { name: "report", package: "llm-perf-report", uses: &["types"] },
     Room {
@@ -180,6 +180,16 @@ fn crates_use_what_the_tables_allow() {
 }
 
 #[test]
+fn every_arrow_of_the_table_is_used() {
+    let metadata = metadata();
+    for (from, package) in rooms_built(&metadata) {
+        let used: Vec<_> = dependencies(package).filter_map(room).map(|to| to.name).collect();
+        let idle: Vec<_> = from.uses.iter().filter(|to| !used.contains(to)).collect();
+        assert!(idle.is_empty(), "{} does not use {idle:?}", from.name);
+    }
+}
+
+#[test]
 fn what_the_tables_do_not_allow_is_found() {
     let package = |name: &str, dependencies: &[(&str, Option<&str>)]| {
         let entry = |(name, kind): &(&str, Option<&str>)| json!({"name": name, "kind": kind});
@@ -290,4 +300,23 @@ fn the_architecture_page_shows_this_table() {
     let uses = |room: &Room| if room.uses.is_empty() { "nothing".to_owned() } else { room.uses.join(", ") };
     let expected: Vec<_> = ROOMS.iter().map(|room| (room.name.to_owned(), uses(room))).collect();
     assert_eq!(shown, expected);
+}
+
+/// Lines of the figure look like `meter & engine --> network`; arrows to `types` are left out of it.
+#[test]
+fn the_architecture_page_draws_these_arrows() {
+    let page = read(&root().join("docs/architecture.md"));
+    let figure = page.split("```mermaid\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let names = |side: &str| -> Vec<String> { side.split('&').map(|name| name.trim().to_owned()).collect() };
+    let lines = figure.lines().filter_map(|line| line.split_once("-->"));
+    let drawn: BTreeSet<_> = lines
+        .flat_map(|(from, to)| {
+            names(from).into_iter().flat_map(move |from| names(to).into_iter().map(move |to| (from.clone(), to)))
+        })
+        .collect();
+    let arrows = |room: &'static Room| {
+        let used = room.uses.iter().filter(|used| **used != "types");
+        used.map(|used| (room.name.to_owned(), (*used).to_owned()))
+    };
+    assert_eq!(drawn, ROOMS.iter().flat_map(arrows).collect());
 }
