@@ -16,7 +16,8 @@ pub use collect::spill::SpillingAllocator;
 pub use collect::tool::inject;
 pub use collect::{command_line, keep_arguments};
 pub use meter::WorkloadSettings;
-pub use pipeline::{hardware, machine as environment, model, target};
+pub use pipeline::device::{hardware, machine as environment};
+pub use pipeline::{model, target};
 pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, printable, rows_table, wrapped};
 pub use verb::profile::{command, torch};
 pub use verb::{

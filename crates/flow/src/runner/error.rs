@@ -8,10 +8,10 @@ use meter::MeterError;
 use types::{Bytes, DType, Exit, Failure, Remedy};
 
 use crate::CollectError;
-use crate::pipeline::analytic::AnalyzeError;
+use crate::pipeline::device::hardware::DeviceError;
 use crate::pipeline::error::ImportError;
-use crate::pipeline::hardware::DeviceError;
 use crate::pipeline::model::ModelError;
+use crate::pipeline::model::analytic::AnalyzeError;
 use crate::pipeline::target::TargetError;
 
 /// Why there is no profile.

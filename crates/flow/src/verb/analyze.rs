@@ -7,13 +7,13 @@ use meter::WorkloadSettings;
 use network::Class;
 use types::{AnalyticReport, Coverage, Hardware, Metrics, TargetOperatorList};
 
-pub use crate::pipeline::analytic::{Analysis, AnalyzeError, DEFAULT_DEVICE, SUMMARY};
+pub use crate::pipeline::model::analytic::{Analysis, AnalyzeError, DEFAULT_DEVICE, SUMMARY};
 
 use crate::RunRequest;
-use crate::pipeline::analytic::{launch, lay_out, write};
-use crate::pipeline::hardware::{self, DeviceError};
+use crate::pipeline::device::hardware::{self, DeviceError};
+use crate::pipeline::folder::run::run;
 use crate::pipeline::model::LoadedModel;
-use crate::pipeline::run::run;
+use crate::pipeline::model::analytic::{launch, lay_out, write};
 
 /// What to analyse.
 #[derive(Debug)]

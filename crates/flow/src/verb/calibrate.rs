@@ -13,11 +13,11 @@ use forecast::{Family, MeasuredPoint, fit, read_points};
 use serde::Deserialize;
 use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag};
 
-pub use crate::pipeline::calibration::CalibrationError;
+pub use crate::pipeline::device::calibration::CalibrationError;
 
-use crate::pipeline::calibration::{THREADS, read_text};
-use crate::pipeline::hardware;
-use crate::pipeline::run_points::{self, RunPoints};
+use crate::pipeline::device::calibration::{THREADS, read_text};
+use crate::pipeline::device::hardware;
+use crate::pipeline::recorded::run_points::{self, RunPoints};
 
 /// What to calibrate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use types::{Comparison, Exit, Failure, ForecastTime, Metrics, RunState};
 
 use crate::CollectError;
-use crate::pipeline::analytic::REPORT;
-use crate::pipeline::earlier::{self, RunPurpose};
+use crate::pipeline::model::analytic::REPORT;
+use crate::pipeline::recorded::earlier::{self, RunPurpose};
 
 /// What to compare.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use collect::calibrate::{self, CalibrationSettings, Store};
 use collect::doctor::{Probe, diagnose};
 use types::{Calibration, DeviceCalibration, Diagnosis, LaunchCost, SchemaTag};
 
-use crate::pipeline::calibration::THREADS;
-use crate::pipeline::hardware::DeviceError;
-use crate::pipeline::machine::capture_with_facts;
+use crate::pipeline::device::calibration::THREADS;
+use crate::pipeline::device::hardware::DeviceError;
+use crate::pipeline::device::machine::capture_with_facts;
 
 /// What to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use types::{Exit, Failure};
 
 use crate::CollectError;
 use crate::pipeline::error::ImportError;
-use crate::pipeline::provenance::NATIVE_TRACE;
-use crate::pipeline::recording::{Recording, RecordingError};
-use crate::pipeline::run_tables::{self, RunTablesError};
+use crate::pipeline::recorded::provenance::NATIVE_TRACE;
+use crate::pipeline::recorded::recording::{Recording, RecordingError};
+use crate::pipeline::tables::of_run::{self as run_tables, RunTablesError};
 use crate::pipeline::trace;
 
 /// A format a timeline can be written in.

@@ -13,16 +13,16 @@ use types::{Environment, Exit, Failure, Fleet, Metrics, SchemaTag};
 
 use crate::CollectError;
 use crate::RunRequest;
+use crate::pipeline::device::hardware;
 use crate::pipeline::error::ImportError;
-use crate::pipeline::hardware;
-use crate::pipeline::imported;
-use crate::pipeline::recording::{self, RecordingError};
-use crate::pipeline::regions::RegionChoice;
-use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::error::tables::TablesError;
+use crate::pipeline::folder::run::{EndedRun, run};
+use crate::pipeline::recorded::recording::{self, RecordingError};
 use crate::pipeline::subject::NamedSubject;
-use crate::pipeline::table_files::{TableFiles, TableFilesError, table_files};
+use crate::pipeline::subject::imported;
+use crate::pipeline::tables::files::{TableFiles, TableFilesError, table_files};
 use crate::pipeline::tables::{self, TablesRequest};
-use crate::pipeline::tables_error::TablesError;
+use crate::pipeline::trace::regions::RegionChoice;
 use crate::pipeline::trace::{MEMORY, TraceFiles};
 
 /// Endings of files that may be traces.

@@ -6,20 +6,20 @@ use collect::run::RunFolder;
 use types::{Bytes, Hardware, Metrics};
 
 pub use crate::pipeline::error::ImportError;
-pub use crate::pipeline::regions::RegionChoice;
+pub use crate::pipeline::error::tables::TablesError;
+pub use crate::pipeline::model::workload::WorkloadRequest;
 pub use crate::pipeline::subject::NamedSubject;
 pub use crate::pipeline::tables::TablesRequest;
-pub use crate::pipeline::tables_error::TablesError;
+pub use crate::pipeline::trace::regions::RegionChoice;
 pub use crate::pipeline::trace::{MEMORY, STANDARD_INPUT, importable};
-pub use crate::pipeline::workload::WorkloadRequest;
 pub use collect::tool::ncu::Preset as NcuPreset;
 
 use crate::RunRequest;
-use crate::pipeline::bundle::{self, Bundle};
-use crate::pipeline::imported::Imported;
-use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::folder::bundle::{self, Bundle};
+use crate::pipeline::folder::run::{EndedRun, run};
+use crate::pipeline::subject::imported::Imported;
 use crate::pipeline::trace::TraceFiles;
-use crate::pipeline::{analytic, assumptions, imported, provenance, tables};
+use crate::pipeline::{folder::assumptions, model::analytic, recorded::provenance, subject::imported, tables};
 
 /// What to import.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use report::html::RunPageKind;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
-use crate::pipeline::bundle;
-use crate::pipeline::documents::RunDocuments;
-use crate::pipeline::recording::{self, RecordingError};
+use crate::pipeline::folder::bundle;
+use crate::pipeline::folder::documents::RunDocuments;
+use crate::pipeline::recorded::recording::{self, RecordingError};
 use crate::pipeline::trace::{self, Placed};
 
 /// Rows of each table of changes in the page of a comparison.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use forecast::{Estimator, read_shapes};
 
-pub use crate::pipeline::calibration::CalibrationError;
+pub use crate::pipeline::device::calibration::CalibrationError;
 
-use crate::pipeline::calibration::{read_text, stored};
-use crate::pipeline::hardware;
+use crate::pipeline::device::calibration::{read_text, stored};
+use crate::pipeline::device::hardware;
 
 /// The table in `shapes` with the columns `microseconds`, `low`, `high` and `basis`.
 pub fn predict(config_dir: Option<&Path>, device: &str, shapes: &Path) -> Result<String, CalibrationError> {

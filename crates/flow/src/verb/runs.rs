@@ -7,8 +7,8 @@ use collect::run::{RunIndex, list_runs_with, runs_with};
 use types::{Exit, Failure, InputSet, RunList, RunState, SchemaTag};
 
 use crate::CollectError;
-pub use crate::pipeline::earlier::{RunPurpose, find, is_repeatable};
-use crate::pipeline::provenance::INPUTS;
+pub use crate::pipeline::recorded::earlier::{RunPurpose, find, is_repeatable};
+use crate::pipeline::recorded::provenance::INPUTS;
 
 /// The runs beneath a folder and those that `--out` put elsewhere, newest first.
 pub fn list(root: &Path) -> Result<RunList, CollectError> {

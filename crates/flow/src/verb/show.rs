@@ -4,8 +4,8 @@ use collect::run::StoredRun;
 pub use report::pages::run::Glance;
 use types::Metrics;
 
-use crate::pipeline::recording;
-pub use crate::pipeline::recording::RecordingError;
+use crate::pipeline::recorded::recording;
+pub use crate::pipeline::recorded::recording::RecordingError;
 
 /// What a run measured.
 pub fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {

@@ -18,11 +18,11 @@ pub use analysis::kernel::Family;
 pub use analysis::replay::{Change, CopyFate, Pace};
 
 use crate::CollectError;
-use crate::pipeline::devices;
-use crate::pipeline::earlier::{self, RunPurpose};
+use crate::pipeline::device::hardware::{self, DeviceError};
 use crate::pipeline::error::ImportError;
-use crate::pipeline::hardware::{self, DeviceError};
-use crate::pipeline::recording::{Recording, RecordingError};
+use crate::pipeline::recorded::earlier::{self, RunPurpose};
+use crate::pipeline::recorded::recording::{Recording, RecordingError};
+use crate::pipeline::subject::devices;
 use crate::pipeline::trace;
 
 /// What is asked.

@@ -9,8 +9,8 @@ use forecast::ForecastError;
 use ingest::compressed::Compression;
 use types::{DeviceCalibration, Exit, Failure, Hardware};
 
-use super::hardware::{DeviceError, PROCESSOR};
 use crate::CollectError;
+use crate::pipeline::device::hardware::{DeviceError, PROCESSOR};
 
 /// Why there is no calibration, or no prediction.
 #[derive(Debug, thiserror::Error)]
@@ -183,7 +183,7 @@ mod tests {
     use types::SchemaTag;
 
     use super::*;
-    use crate::pipeline::hardware::find;
+    use crate::pipeline::device::hardware::find;
 
     #[test]
     fn a_calibration_of_another_driver_is_refused_where_the_device_is() {

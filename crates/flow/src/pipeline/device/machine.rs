@@ -5,7 +5,7 @@ use std::path::Path;
 use collect::environment::{self, EnvironmentFacts, EnvironmentRequest};
 use types::{Environment, GpuInfo};
 
-use super::hardware::{self, DeviceError};
+use crate::pipeline::device::hardware::{self, DeviceError};
 
 /// The content of `env.json`.
 pub fn capture(config_dir: Option<&Path>) -> Result<Environment, DeviceError> {

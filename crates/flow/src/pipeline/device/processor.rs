@@ -3,8 +3,8 @@
 use collect::calibrate::{self, Store};
 use types::{Caveat, CaveatKind, Facts, Hardware};
 
-use super::progress::Progress;
 use crate::CollectError;
+use crate::pipeline::progress::Progress;
 
 /// This machine's processor with its measured rates, measured now when they were not, and whether to trust them.
 pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<(Hardware, Option<Caveat>), CollectError> {

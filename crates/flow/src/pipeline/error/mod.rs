@@ -1,15 +1,17 @@
 //! Why there is no import.
 
+pub(crate) mod tables;
+
 use std::path::PathBuf;
 
 use ingest::IngestError;
 use meter::{MeterError, WorkloadError};
 use types::{Exit, Failure};
 
-use super::analytic::AnalyzeError;
-use super::hardware::DeviceError;
-use super::tables_error::TablesError;
 use crate::CollectError;
+use crate::pipeline::device::hardware::DeviceError;
+use crate::pipeline::error::tables::TablesError;
+use crate::pipeline::model::analytic::AnalyzeError;
 
 /// Why there is no import.
 #[derive(Debug, thiserror::Error)]

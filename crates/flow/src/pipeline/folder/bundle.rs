@@ -8,10 +8,10 @@ use report::html::{Picture, RunPage, RunPageKind};
 use report::pages::run::Assumptions;
 use types::{Environment, KernelReport, Metrics};
 
-use super::documents::RunDocuments;
-use super::thumbnails;
-use super::trace::Placed;
 use crate::CollectError;
+use crate::pipeline::folder::documents::RunDocuments;
+use crate::pipeline::folder::thumbnails;
+use crate::pipeline::trace::Placed;
 
 /// What the pages are made of.
 pub(crate) struct Bundle<'a> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use report::html::Documents;
 use types::{AnalyticReport, KernelReport, RegionReport};
 
-use super::analytic;
+use crate::pipeline::model::analytic;
 
 /// Kernels with their counters.
 const KERNELS: &str = "kernels.json";

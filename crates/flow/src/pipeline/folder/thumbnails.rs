@@ -8,7 +8,7 @@ use std::path::Path;
 use report::html::Thumbnail;
 use types::InputSet;
 
-use super::provenance::INPUTS;
+use crate::pipeline::recorded::provenance::INPUTS;
 
 /// The folder of the files.
 pub(crate) const FOLDER: &str = "thumbnails";

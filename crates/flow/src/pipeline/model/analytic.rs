@@ -9,10 +9,10 @@ use meter::{
 use report::words::Spoken;
 use types::{AnalyticReport, Exit, Failure, Hardware, LayerPage, Metrics, Seconds, Workload};
 
-use super::calibration::stored;
-use super::hardware::DeviceError;
-use super::model::{AboutModel, LoadedModel};
 use crate::CollectError;
+use crate::pipeline::device::calibration::stored;
+use crate::pipeline::device::hardware::DeviceError;
+use crate::pipeline::model::{AboutModel, LoadedModel};
 
 /// The device a prediction is for when nobody names one.
 pub const DEFAULT_DEVICE: &str = "h200";

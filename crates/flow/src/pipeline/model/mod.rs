@@ -1,5 +1,9 @@
 //! Models: the built-in ones, any configuration file, and any GGUF file.
 
+pub(crate) mod analytic;
+pub(crate) mod gguf;
+pub(crate) mod workload;
+
 use std::path::{Path, PathBuf};
 
 use collect::document;
@@ -8,8 +12,6 @@ use network::config::{ConfigError, ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
 use types::{Caveat, CaveatKind, DType, Exit, Facts, Failure, UnknownDType};
-
-use super::gguf;
 
 /// The `model` part of a configuration, as far as building a network needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

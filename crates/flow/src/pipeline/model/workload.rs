@@ -4,7 +4,7 @@ use analysis::{Fit, Observed};
 use meter::{WorkloadError, WorkloadSettings};
 use types::{AttentionKind, Facts, InputFacts, LogitsKind, PageKind, Remark, TracedWorkload, Workload};
 
-use super::model::LoadedModel;
+use crate::pipeline::model::LoadedModel;
 
 /// Name of the one prompt a trace is about, in `inputs[]`.
 const PROMPT: &str = "trace";
@@ -21,7 +21,7 @@ pub struct WorkloadRequest {
 }
 
 /// The workload utilisation counts with, and what it rests on.
-pub(super) fn choose(
+pub(crate) fn choose(
     model: &LoadedModel,
     request: &WorkloadRequest,
     observed: &Observed,
@@ -47,7 +47,7 @@ pub(super) fn choose(
 }
 
 /// Cuts the workload over as many devices as share each matrix in the trace, unless the user says otherwise.
-pub(super) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit: &Fit, evidence: &mut Vec<Remark>) {
+pub(crate) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit: &Fit, evidence: &mut Vec<Remark>) {
     let given = request.profile.is_some() || request.overridden.iter().any(|key| key.starts_with("parallel"));
     if let Some(tensor) = fit.tensor.filter(|tensor| *tensor > 1 && !given) {
         workload.parallel.tensor = tensor;
@@ -142,7 +142,7 @@ fn pictures(settings: &mut WorkloadSettings, request: &WorkloadRequest, observed
 }
 
 /// What is known of the prompt; absent where that is not all of it.
-pub(super) fn input(workload: Option<&Workload>, observed: &Observed) -> Option<InputFacts> {
+pub(crate) fn input(workload: Option<&Workload>, observed: &Observed) -> Option<InputFacts> {
     if let Some(workload) = workload {
         let image_tokens = workload.image.map_or(0, |image| image.image_tokens * workload.num_pages);
         return Some(InputFacts {

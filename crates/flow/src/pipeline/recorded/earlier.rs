@@ -6,8 +6,8 @@ use std::path::Path;
 use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
 use types::RunState;
 
-use super::provenance::NATIVE_TRACE;
 use crate::CollectError;
+use crate::pipeline::recorded::provenance::NATIVE_TRACE;
 
 /// What a run is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

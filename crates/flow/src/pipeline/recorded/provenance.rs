@@ -8,7 +8,7 @@ use collect::CollectError;
 use collect::run::{RunFolder, digest};
 use types::{Bytes, InputCommand, InputFile, InputRole, InputSet, TraceSource};
 
-use super::trace::STANDARD_INPUT;
+use crate::pipeline::trace::STANDARD_INPUT;
 
 /// Where the document stands in a run folder.
 pub(crate) const INPUTS: &str = "inputs.yaml";

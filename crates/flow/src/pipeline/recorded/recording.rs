@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use collect::run::{SOURCES, StoredRun, digest};
 use types::{Bytes, Exit, Failure, InputFile, InputRole, InputSet, Metrics};
 
-use super::provenance::INPUTS;
+use crate::pipeline::recorded::provenance::INPUTS;
 
 /// Why a run has no timeline to read again.
 #[derive(Debug, thiserror::Error)]

@@ -10,9 +10,9 @@ use report::words::Spoken;
 use serde::de::DeserializeOwned;
 use types::{Environment, Hardware, Metrics};
 
-use super::calibration::CalibrationError;
-use super::earlier::{self, RunPurpose};
-use super::hardware;
+use crate::pipeline::device::calibration::CalibrationError;
+use crate::pipeline::device::hardware;
+use crate::pipeline::recorded::earlier::{self, RunPurpose};
 
 /// Points below which a run teaches nothing that is worth another fit.
 const FEWEST: usize = 5;

@@ -7,9 +7,9 @@ use meter::hardware::Catalogue;
 use types::timeline::Timeline;
 use types::{Device, DeviceId, Facts, Hardware, QualityCounter, Severity};
 
-use super::error::ImportError;
-use super::hardware;
-use super::trace::Traces;
+use crate::pipeline::device::hardware;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::trace::Traces;
 
 /// The devices of a run.
 pub(super) struct Devices {

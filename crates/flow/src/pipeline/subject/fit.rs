@@ -4,7 +4,7 @@ use analysis::{Fit, ModelWeights, fit};
 use types::timeline::Timeline;
 use types::{Caveat, CaveatKind, Facts, QualityCounter, Severity};
 
-use super::model::LoadedModel;
+use crate::pipeline::model::LoadedModel;
 
 /// How the model fits the trace.
 pub(super) fn of(model: &LoadedModel, timeline: &Timeline) -> Fit {

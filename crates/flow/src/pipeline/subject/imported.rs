@@ -2,10 +2,10 @@
 
 use types::{Hardware, Metrics};
 
-use super::error::ImportError;
-use super::regions::RegionChoice;
-use super::subject::{NamedSubject, ResolvedSubject, TracedRun, WorkloadSource, resolve};
-use super::trace::Traces;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::subject::{NamedSubject, ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::trace::Traces;
+use crate::pipeline::trace::regions::RegionChoice;
 
 /// What came of it.
 pub(crate) struct Imported {

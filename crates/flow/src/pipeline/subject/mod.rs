@@ -1,5 +1,11 @@
 //! What a traced run is of, resolved once: device, workload, modelled work and peak rates.
 
+pub(crate) mod devices;
+mod fit;
+pub(crate) mod imported;
+pub(crate) mod modelled;
+pub(crate) mod work;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,11 +13,11 @@ use analysis::{Fit, InputWork, Observed, Subject, observe};
 use meter::{Roofline, matrix_dtypes, predict};
 use types::{DType, DeviceId, Facts, Hardware, PeakUsed, QualityCounter, Remark, RunHeader, Severity, TracedWorkload};
 
-use super::error::ImportError;
-use super::model::LoadedModel;
-use super::trace::Traces;
-use super::workload::{self, WorkloadRequest};
-use super::{devices, hardware, model_fit, modelled, work};
+use crate::pipeline::device::hardware;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::model::LoadedModel;
+use crate::pipeline::model::workload::{self, WorkloadRequest};
+use crate::pipeline::trace::Traces;
 
 /// Model, workload and device of a traced run, as far as the user says.
 #[derive(Debug)]
@@ -84,7 +90,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     };
     // Whoever ran the model itself knows which it was.
     let fit = match (&run.workload, run.model, placed) {
-        (WorkloadSource::Request(_), Some(model), [only]) => model_fit::of(model, &only.timeline),
+        (WorkloadSource::Request(_), Some(model), [only]) => fit::of(model, &only.timeline),
         _ => Fit::default(),
     };
     let mut traced = match (&run.workload, run.model) {
@@ -122,7 +128,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         modelled::run(network, prediction, roofline.as_ref())
     });
     let caveats = match run.model {
-        Some(model) if !fit.misfits.is_empty() => vec![model_fit::caveat(model, &fit)],
+        Some(model) if !fit.misfits.is_empty() => vec![fit::caveat(model, &fit)],
         Some(model) => model.caveats(match &run.workload {
             // Whoever ran the model knows its element type, and so does a user who names one.
             WorkloadSource::Runner(_) => Some(model.dtype),
@@ -154,7 +160,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         ..Subject::default()
     };
     let quality = found.quality.into_iter().chain(differing_workload(&traced, &observed));
-    let quality = quality.chain(run.model.and_then(|model| model_fit::misfit(model, &fit))).collect();
+    let quality = quality.chain(run.model.and_then(|model| fit::misfit(model, &fit))).collect();
     Ok(ResolvedSubject { subject, hardware: found.hardware, devices: found.names, quality })
 }
 

@@ -10,7 +10,7 @@ use collect::tool::query::TableFile;
 use tables::Table;
 use types::{Exit, Failure};
 
-use super::tables_error::NO_RANK;
+use crate::pipeline::error::tables::NO_RANK;
 
 /// Folders below a named one that are looked into, at most: deeper ones are a mistake, or a circle of mounts.
 const DEEPEST: usize = 24;

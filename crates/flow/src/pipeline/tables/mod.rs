@@ -3,6 +3,9 @@
 //! A rank's folder appears as a whole or not at all, so that as many processes as there are ranks can write into one place
 //! without knowing of each other.
 
+pub(crate) mod files;
+pub(crate) mod of_run;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -12,8 +15,8 @@ use tables::rows::{RankOrigin, RankRows};
 use tables::{Table, TableError, TableWriter};
 use types::{Metrics, TraceSource};
 
-use super::tables_error::{NO_RANK, TablesError};
-use super::trace::Placed;
+use crate::pipeline::error::tables::{NO_RANK, TablesError};
+use crate::pipeline::trace::Placed;
 
 /// Where tables go.
 #[derive(Clone, Debug)]

@@ -5,11 +5,11 @@ use std::path::Path;
 use collect::run::StoredRun;
 use types::{Exit, Failure};
 
-use super::error::ImportError;
-use super::recording::{Recording, RecordingError};
-use super::tables::{self, TablesRequest};
-use super::tables_error::TablesError;
-use super::trace;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::error::tables::TablesError;
+use crate::pipeline::recorded::recording::{Recording, RecordingError};
+use crate::pipeline::tables::{self, TablesRequest};
+use crate::pipeline::trace;
 
 /// Why a run has no tables.
 #[derive(Debug, thiserror::Error)]

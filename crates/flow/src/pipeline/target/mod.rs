@@ -3,12 +3,14 @@
 //! A target is an argument list, the environment variables that go with it, and a line that says in a report what it was.
 //! Starting it, and what is recorded meanwhile, is left to the verbs.
 
+mod engine;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use types::{Exit, Failure};
 
-pub use super::engine::{Engine, choose as choose_engine};
+pub use crate::pipeline::target::engine::{Engine, choose as choose_engine};
 
 /// Something that can be launched and measured.
 #[derive(Clone, Debug, PartialEq, Eq)]

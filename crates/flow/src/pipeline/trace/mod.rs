@@ -3,6 +3,8 @@
 //! Files are opened and mapped here ([`source`]), read by `ingest` ([`parts`]) and joined by `analysis::attribution`. What
 //! the files say of the machine they came from beyond its devices (paths, names, environment) stays in them.
 
+pub(crate) mod regions;
+
 mod job;
 mod parts;
 mod report;
@@ -18,9 +20,9 @@ use types::timeline::Timeline;
 use types::{Bytes, Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource};
 
 use super::error::ImportError;
-use super::regions::{RegionChoice, device_name};
 pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
+use regions::{RegionChoice, device_name};
 use source::Source;
 pub use source::{STANDARD_INPUT, importable};
 

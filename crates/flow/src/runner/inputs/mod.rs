@@ -13,8 +13,8 @@ use super::settings::{InferSettings, TEXT_MARK};
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
 
-use crate::pipeline::provenance::FedInputs;
-use crate::pipeline::thumbnails;
+use crate::pipeline::folder::thumbnails;
+use crate::pipeline::recorded::provenance::FedInputs;
 
 /// What `inputs.yaml` calls the root of random inputs.
 const SYNTHETIC: &str = "synthetic";

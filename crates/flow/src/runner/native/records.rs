@@ -14,7 +14,7 @@ use types::{
 };
 
 use super::COMPUTED;
-use crate::pipeline::work;
+use crate::pipeline::subject::work;
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::prepare::PreparedInput;
 

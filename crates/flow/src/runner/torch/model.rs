@@ -7,7 +7,7 @@ use network::Preset;
 use network::config::{ModelConfig, without_infinities};
 
 use super::TorchSettings;
-use crate::pipeline::gguf;
+use crate::pipeline::model::gguf;
 use crate::pipeline::model::{self, ConfigSource, LoadedModel, ModelSettings};
 use crate::runner::error::ProfileError;
 use crate::runner::request::WeightSettings;

@@ -10,9 +10,9 @@ use super::error::DeepError;
 use super::plan;
 use super::request::DeepRequest;
 use super::tools::Tools;
-use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::folder::bundle::{self, Bundle};
 use crate::pipeline::trace::Placed;
-use crate::pipeline::{analytic, assumptions, provenance};
+use crate::pipeline::{folder::assumptions, model::analytic, recorded::provenance};
 
 /// What the run is about.
 pub(super) struct About<'a> {

@@ -13,9 +13,9 @@ use super::error::DeepError;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use super::{artifacts, overhead};
-use crate::pipeline::regions::RegionChoice;
 use crate::pipeline::subject::ResolvedSubject;
 use crate::pipeline::target::TargetKind;
+use crate::pipeline::trace::regions::RegionChoice;
 use crate::pipeline::trace::{Placed, Traces};
 
 /// What the passes so far have left.

@@ -6,8 +6,8 @@ use collect::tool::Complaint;
 use types::{Bytes, Exit, Failure};
 
 use crate::CollectError;
+use crate::pipeline::device::hardware::DeviceError;
 use crate::pipeline::error::ImportError;
-use crate::pipeline::hardware::DeviceError;
 
 /// Why there is no deep run.
 #[derive(Debug, thiserror::Error)]

@@ -26,10 +26,10 @@ use collect::tool::ncu::{ChipMetrics, known_metrics};
 use types::{DeepPlan, KernelReport, Metrics, RunHeader, Stage};
 
 use crate::RunRequest;
-use crate::pipeline::regions::RegionChoice;
-use crate::pipeline::run::{EndedRun, conclude};
+use crate::pipeline::folder::run::{EndedRun, conclude};
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::Traces;
+use crate::pipeline::trace::regions::RegionChoice;
 
 pub use collect::tool::ncu::Preset as NcuPreset;
 pub use collect::tool::nsys::Preset as NsysPreset;

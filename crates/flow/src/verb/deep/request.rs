@@ -5,7 +5,7 @@ use std::time::Duration;
 use collect::tool::{ncu, nsys};
 use types::{Bytes, Collector, Stage};
 
-use crate::pipeline::provenance::FedInputs;
+use crate::pipeline::recorded::provenance::FedInputs;
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::Target;
 

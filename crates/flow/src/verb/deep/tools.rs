@@ -6,7 +6,7 @@ use types::{Collector, Environment};
 
 use super::error::DeepError;
 use super::request::DeepRequest;
-use crate::pipeline::machine::capture_with_facts;
+use crate::pipeline::device::machine::capture_with_facts;
 
 /// The tools of a deep run.
 pub(super) struct Tools {

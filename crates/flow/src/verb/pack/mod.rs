@@ -17,7 +17,7 @@ use collect::run::{BUNDLE_ENDING, MANIFEST, SOURCES, StoredRun, digest, write_bu
 use types::{BundleFile, BundleIndex, LeftOutFile, RunState, SchemaTag};
 
 use crate::CollectError;
-use crate::pipeline::recording;
+use crate::pipeline::recorded::recording;
 pub use error::PackError;
 use redaction::RedactedRun;
 

@@ -19,8 +19,8 @@ use super::document::{gather, names_of_ours, redacted};
 use super::error::PackError;
 use super::scrubber::{Kind, Scrubber, Term};
 use super::words::redacted_command;
-use crate::pipeline::documents::REGIONS;
-use crate::pipeline::{analytic, bundle, provenance, recording, thumbnails};
+use crate::pipeline::folder::documents::REGIONS;
+use crate::pipeline::{folder::bundle, folder::thumbnails, model::analytic, recorded::provenance, recorded::recording};
 
 /// How hashes are made, as the manifest says it.
 const HASH: &str =

@@ -20,12 +20,12 @@ pub use watching::CommandEnd;
 
 use super::Profile;
 use crate::RunRequest;
-use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::folder::bundle::{self, Bundle};
+use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::progress::Progress;
-use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::{Target, TargetError};
-use crate::pipeline::{machine, provenance};
+use crate::pipeline::{device::machine, recorded::provenance};
 use crate::runner::error::ProfileError;
 
 /// What to measure.

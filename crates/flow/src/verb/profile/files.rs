@@ -6,8 +6,8 @@ use collect::run::RunFolder;
 use report::pages::run::{Assumptions, Setting};
 use types::{Environment, Metrics};
 
-use crate::pipeline::bundle::{self, Bundle};
-use crate::pipeline::provenance::FedInputs;
+use crate::pipeline::folder::bundle::{self, Bundle};
+use crate::pipeline::recorded::provenance::FedInputs;
 use crate::pipeline::target::Engine;
 use crate::runner::error::ProfileError;
 use crate::runner::request::ProfileRequest;

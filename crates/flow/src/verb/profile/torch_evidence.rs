@@ -13,12 +13,12 @@ use types::{
 };
 
 use super::torch_plan::TRACE;
+use crate::pipeline::device::processor::processor;
 use crate::pipeline::model::partly_modelled;
-use crate::pipeline::processor::processor;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::Traces;
-use crate::pipeline::{hardware, modelled, work};
+use crate::pipeline::{device::hardware, subject::modelled, subject::work};
 use crate::runner::error::ProfileError;
 use crate::runner::native::records::{disturbed, outside_stages};
 use crate::runner::torch::driver_run::DriverRun;

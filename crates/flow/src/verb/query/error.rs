@@ -9,8 +9,8 @@ use types::{Bytes, Exit, Failure};
 
 use super::statement::StatementError;
 use crate::CollectError;
-use crate::pipeline::run_tables::RunTablesError;
-use crate::pipeline::table_files::TableFilesError;
+use crate::pipeline::tables::files::TableFilesError;
+use crate::pipeline::tables::of_run::RunTablesError;
 
 /// An error of `query`, by cause.
 #[derive(Debug, thiserror::Error)]

@@ -26,10 +26,10 @@ pub use error::QueryError;
 pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
 pub use statement::StatementError;
 
-use crate::pipeline::earlier::{self, RunPurpose};
-use crate::pipeline::run_tables;
-pub use crate::pipeline::table_files::TableFilesError;
-use crate::pipeline::table_files::{TableFiles, table_files};
+use crate::pipeline::recorded::earlier::{self, RunPurpose};
+pub use crate::pipeline::tables::files::TableFilesError;
+use crate::pipeline::tables::files::{TableFiles, table_files};
+use crate::pipeline::tables::of_run as run_tables;
 
 /// How often it is asked whether the user wants to stop.
 const PAUSE: Duration = Duration::from_millis(100);

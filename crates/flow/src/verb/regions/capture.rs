@@ -16,7 +16,7 @@ use types::{QualityCounter, RegionCapture};
 
 use super::RegionsError;
 use super::plan::Step;
-use crate::pipeline::regions;
+use crate::pipeline::trace::regions;
 
 /// Lines of the profiler shown with a failure.
 const SHOWN: usize = 12;

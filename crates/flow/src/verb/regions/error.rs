@@ -9,7 +9,7 @@ use types::{Exit, Failure};
 
 use super::plan::PlanError;
 use crate::CollectError;
-use crate::pipeline::hardware::DeviceError;
+use crate::pipeline::device::hardware::DeviceError;
 
 /// Why there is no region report.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use analysis::{Evidence, LaunchCounters, Subject, Trace};
 use types::counter::CounterTable;
 use types::{Device, DeviceId, Hardware, Metrics, RegionReport, RunHeader};
 
-use crate::pipeline::regions::summaries;
+use crate::pipeline::trace::regions::summaries;
 
 /// The document, from the report and the page that shows most of the program.
 pub(super) fn metrics(

@@ -23,13 +23,13 @@ use report::words::Spoken;
 use types::counter::CounterTable;
 use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, Remark, SchemaTag};
 
-use crate::pipeline::documents::REGIONS;
+use crate::pipeline::folder::documents::REGIONS;
+use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
-use crate::pipeline::modelled::run as modelled_run;
-use crate::pipeline::provenance::FedInputs;
-use crate::pipeline::regions::{self as pages, CounterPage};
-use crate::pipeline::run::{EndedRun, run};
-use crate::pipeline::{assumptions, bundle, hardware, machine, provenance};
+use crate::pipeline::recorded::provenance::FedInputs;
+use crate::pipeline::subject::modelled::run as modelled_run;
+use crate::pipeline::trace::regions::{self as pages, CounterPage};
+use crate::pipeline::{device::hardware, device::machine, folder::assumptions, folder::bundle, recorded::provenance};
 use crate::runner::settings::InferSettings;
 use crate::{RunRequest, WorkloadSettings};
 

@@ -3,8 +3,8 @@
 use types::{Exit, Failure};
 
 use crate::CollectError;
-use crate::pipeline::analytic::AnalyzeError;
-use crate::pipeline::hardware::DeviceError;
+use crate::pipeline::device::hardware::DeviceError;
+use crate::pipeline::model::analytic::AnalyzeError;
 
 /// Why there is no sweep.
 #[derive(Debug, thiserror::Error)]

@@ -18,11 +18,11 @@ use types::{
     SweepForecast, SweepPoint, Workload,
 };
 
-use crate::pipeline::analytic::{self, AnalyzeError, DEFAULT_DEVICE};
-use crate::pipeline::calibration::stored;
-use crate::pipeline::hardware;
+use crate::pipeline::device::calibration::stored;
+use crate::pipeline::device::hardware;
+use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
-use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::model::analytic::{self, AnalyzeError, DEFAULT_DEVICE};
 
 pub use error::SweepError;
 use grid::Grid;
