@@ -1,5 +1,6 @@
 //! What a driver answered, as subject and evidence.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use analysis::{Evidence, InputRoofline, InputWork, PlainRuns, RankRuns, Subject};
@@ -13,12 +14,13 @@ use types::{
 };
 
 use super::torch_plan::TRACE;
+use crate::pipeline::device::hardware;
 use crate::pipeline::device::processor::processor;
 use crate::pipeline::model::partly_modelled;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::subject::{modelled, work};
 use crate::pipeline::trace::Traces;
-use crate::pipeline::{device::hardware, subject::modelled, subject::work};
 use crate::runner::error::ProfileError;
 use crate::runner::native::records::{disturbed, outside_stages};
 use crate::runner::torch::driver_run::DriverRun;
@@ -42,72 +44,91 @@ pub(super) fn metrics(
     mut missing: Vec<String>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Processed, ProfileError> {
-    let DriverRun { model, request, session, .. } = *run;
     let device = device(run, progress)?;
-    let dtype = run.dtype();
-    let inputs = run.inputs();
-    let (mut work, mut roofline) = (Vec::new(), Vec::new());
-    let mut workloads = Vec::new();
-    let mut unmodelled = model.known.as_ref().err().cloned();
-    for facts in &inputs {
-        match modelled_input(run, facts, dtype, device.hardware.as_ref()) {
-            Ok(Some(modelled)) => {
-                work.extend(modelled.work);
-                roofline.extend(modelled.roofline);
-                workloads.push((facts.name.clone(), modelled.workload));
-            }
-            Ok(None) => {}
-            Err(reason) => unmodelled = Some(reason),
-        }
-    }
-    if trace.is_some() && session.trace.is_none() {
-        missing.push("no profiled pass, so operators and kernels are unknown".to_owned());
-    }
-    if request.torch.check_flops && session.flops.is_empty() {
-        let why = session.notes.iter().find(|note| note.contains("FLOP counter"));
-        missing.push(why.cloned().unwrap_or_else(|| "torch counted no FLOPs".to_owned()));
-    }
-    let traced_input = session.trace.as_ref().map(|trace| trace.input.clone());
-    let traces = match trace.filter(|_| session.trace.is_some()) {
-        Some(file) => {
-            let mut tell = |what: &str| progress(Progress::Doing(what));
-            let id = model.known.as_ref().ok().map(|model| model.id.as_str());
-            Some(Traces::of_file(file, TRACE, id, &mut tell)?)
-        }
-        None => None,
-    };
+    let modelled = ModelledInputs::of(run, device.hardware.as_ref());
+    missing.extend(unanswered(run, trace.is_some()));
+    let traces = traces(run, trace, progress)?;
     missing.extend(traces.iter().flat_map(|traces| traces.missing.iter().cloned()));
-    let traced = match &traces {
-        Some(traces) => {
-            let workload = workloads.iter().find(|(name, _)| Some(name) == traced_input.as_ref());
-            let workload = TracedWorkload {
-                workload: workload.map(|(_, workload)| workload.clone()),
-                evidence: vec![
-                    Remark::new("workload.driver", Facts::new()),
-                    Remark::new("workload.attention", Facts::new()),
-                ],
-                missing: unmodelled.iter().map(Remark::said).collect(),
-            };
-            let traced = TracedRun {
-                run_id,
-                engine: None,
-                weights: None,
-                model: model.known.as_ref().ok(),
-                workload: WorkloadSource::Runner(Box::new(workload)),
-                named: device.hardware.as_ref(),
-                config_dir: request.profile.config_dir.as_deref(),
-                rate_may_lack: true,
-            };
-            Some(resolve(&traced, traces)?)
-        }
-        None => None,
-    };
+    let traced = traces.as_ref().map(|traces| resolved(run, run_id, &modelled, &device, traces)).transpose()?;
     let (of_trace, names) = match traced {
         Some(ResolvedSubject { subject, devices, .. }) => (subject, devices),
         None => (Subject::default(), Vec::new()),
     };
-    let known = model.known.as_ref().ok();
-    let subject = Subject {
+    let subject = subject(run, run_id, &modelled, &device, of_trace);
+    let mut evidence = Evidence { ranks, missing, ..evidence(run, &modelled, traces.as_ref(), &names) };
+    if let (None, Some(hardware), Some(dtype)) = (&subject.peak, &device.hardware, run.dtype()) {
+        evidence.quality.push(no_rate(hardware, dtype));
+    }
+    let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
+    let workload = modelled.workloads.into_iter().next().map(|(_, workload)| workload);
+    Ok(Processed { metrics, workload, hardware: device.hardware, missing: evidence.missing })
+}
+
+/// What the driver was asked for and did not do.
+fn unanswered(run: &DriverRun<'_>, wants_trace: bool) -> Vec<String> {
+    let session = run.session;
+    let mut missing = Vec::new();
+    if wants_trace && session.trace.is_none() {
+        missing.push("no profiled pass, so operators and kernels are unknown".to_owned());
+    }
+    if run.request.torch.check_flops && session.flops.is_empty() {
+        let why = session.notes.iter().find(|note| note.contains("FLOP counter"));
+        missing.push(why.cloned().unwrap_or_else(|| "torch counted no FLOPs".to_owned()));
+    }
+    missing
+}
+
+/// The trace of the profiled pass, read.
+fn traces(
+    run: &DriverRun<'_>,
+    file: Option<&Path>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Option<Traces>, ProfileError> {
+    let Some(file) = file.filter(|_| run.session.trace.is_some()) else { return Ok(None) };
+    let id = run.model.known.as_ref().ok().map(|model| model.id.as_str());
+    Ok(Some(Traces::of_file(file, TRACE, id, &mut |what| progress(Progress::Doing(what)))?))
+}
+
+/// What the trace says of the subject.
+fn resolved(
+    run: &DriverRun<'_>,
+    run_id: &str,
+    modelled: &ModelledInputs,
+    device: &RunDevice,
+    traces: &Traces,
+) -> Result<ResolvedSubject, ProfileError> {
+    let input = run.session.trace.as_ref().map(|trace| &trace.input);
+    let workload = modelled.workloads.iter().find(|(name, _)| Some(name) == input);
+    let evidence = ["workload.driver", "workload.attention"].map(|id| Remark::new(id, Facts::new()));
+    let workload = TracedWorkload {
+        workload: workload.map(|(_, workload)| workload.clone()),
+        evidence: evidence.to_vec(),
+        missing: modelled.unmodelled.iter().map(Remark::said).collect(),
+    };
+    let traced = TracedRun {
+        run_id,
+        engine: None,
+        weights: None,
+        model: run.model.known.as_ref().ok(),
+        workload: WorkloadSource::Runner(Box::new(workload)),
+        named: device.hardware.as_ref(),
+        config_dir: run.request.profile.config_dir.as_deref(),
+        rate_may_lack: true,
+    };
+    Ok(resolve(&traced, traces)?)
+}
+
+fn subject(
+    run: &DriverRun<'_>,
+    run_id: &str,
+    modelled: &ModelledInputs,
+    device: &RunDevice,
+    of_trace: Subject,
+) -> Subject {
+    let DriverRun { model, request, .. } = *run;
+    let partly = model.known.as_ref().ok().and_then(|model| partly_modelled(&model.config));
+    let peak = device.hardware.as_ref().zip(run.dtype());
+    Subject {
         run: RunHeader {
             id: run_id.to_owned(),
             engine: "torch".to_owned(),
@@ -115,52 +136,77 @@ pub(super) fn metrics(
             device: Some(device.entry.id.clone()),
             weights: Some(request.profile.weights.weights.clone()),
         },
-        devices: if of_trace.devices.is_empty() { vec![device.entry] } else { of_trace.devices },
-        caveats: device.unreliable.into_iter().chain(known.and_then(|model| partly_modelled(&model.config))).collect(),
+        devices: if of_trace.devices.is_empty() { vec![device.entry.clone()] } else { of_trace.devices },
+        caveats: device.unreliable.clone().into_iter().chain(partly).collect(),
         settings: Some(settings(run)),
-        inputs,
+        inputs: run.inputs(),
         logits_all_positions: !request.profile.infer.last_logits_only() && model.vocabulary.is_some(),
-        work,
-        roofline,
-        peak: device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| PeakUsed::of(hardware, dtype)),
+        work: modelled.work.clone(),
+        roofline: modelled.roofline.clone(),
+        peak: peak.and_then(|(hardware, dtype)| PeakUsed::of(hardware, dtype)),
         ..of_trace
-    };
-    let mut evidence = match &traces {
-        Some(traces) => traces.evidence(&names),
-        None => Evidence {
-            clocks: vec![Clock {
-                id: ClockId(0),
-                kind: ClockKind::HostMonotonic,
-                unix_ns_at_zero: None,
-                uncertainty_ns: None,
-            }],
-            ..Evidence::default()
-        },
+    }
+}
+
+fn evidence<'a>(
+    run: &DriverRun<'_>,
+    modelled: &ModelledInputs,
+    traces: Option<&'a Traces>,
+    names: &'a [BTreeMap<u32, DeviceId>],
+) -> Evidence<'a> {
+    let session = run.session;
+    let host_clock =
+        || Clock { id: ClockId(0), kind: ClockKind::HostMonotonic, unix_ns_at_zero: None, uncertainty_ns: None };
+    let mut evidence = match traces {
+        Some(traces) => traces.evidence(names),
+        None => Evidence { clocks: vec![host_clock()], ..Evidence::default() },
     };
     if let Some(trace) = &mut evidence.trace {
-        trace.input = traced_input;
+        trace.input = session.trace.as_ref().map(|trace| trace.input.clone());
     }
     evidence.plain = Some(PlainRuns {
         samples: run.samples(),
         profiled: session.samples(|pass| pass == PassName::Profile, None),
         load_ns: Some(session.loaded.as_ref().map_or(Nanos::ZERO, |loaded| loaded.load_ns)),
     });
+    let unmodelled = modelled.unmodelled.as_ref();
     evidence.quality.push(outside_stages(&run.samples(), session.wall()));
-    evidence.quality.extend(unmodelled.as_ref().map(|reason| not_modelled(Remark::said(reason), subject.inputs.len())));
+    evidence.quality.extend(unmodelled.map(|reason| not_modelled(Remark::said(reason), run.inputs().len())));
     evidence.quality.extend(strange_lines(session.strange));
-    if let (None, Some(hardware), Some(dtype)) = (&subject.peak, &device.hardware, dtype) {
-        evidence.quality.push(no_rate(hardware, dtype));
-    }
-    evidence.missing.clone_from(&missing);
     evidence.memory = memory(session);
-    evidence.flop_checks = flop_checks(run, &workloads);
+    evidence.flop_checks = flop_checks(run, &modelled.workloads);
     evidence.tries = session.tries(run.question.request.tries.as_ref());
-    evidence.ranks = ranks;
     evidence.disturbance = session.disturbance();
     evidence.quality.extend(disturbed(&evidence.disturbance));
-    let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
-    let first = workloads.first().map(|(_, workload)| workload.clone());
-    Ok(Processed { metrics, workload: first, hardware: device.hardware, missing })
+    evidence
+}
+
+/// What the meter says of all inputs.
+#[derive(Default)]
+struct ModelledInputs {
+    work: Vec<InputWork>,
+    roofline: Vec<InputRoofline>,
+    workloads: Vec<(String, Workload)>,
+    /// Why it says nothing of some or all.
+    unmodelled: Option<String>,
+}
+
+impl ModelledInputs {
+    fn of(run: &DriverRun<'_>, hardware: Option<&Hardware>) -> Self {
+        let mut all = Self { unmodelled: run.model.known.as_ref().err().cloned(), ..Self::default() };
+        for facts in run.inputs() {
+            match modelled_input(run, &facts, run.dtype(), hardware) {
+                Ok(Some(modelled)) => {
+                    all.work.extend(modelled.work);
+                    all.roofline.extend(modelled.roofline);
+                    all.workloads.push((facts.name, modelled.workload));
+                }
+                Ok(None) => {}
+                Err(reason) => all.unmodelled = Some(reason),
+            }
+        }
+        all
+    }
 }
 
 /// What the meter says of one input.
