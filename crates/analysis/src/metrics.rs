@@ -204,9 +204,10 @@ impl<'a> Reading<'a> {
         let in_milliseconds = |stage| Some((stage, timings.milliseconds(stage)?));
         Times {
             totals: totals(subject, evidence, timings, sums),
-            throughput: match is_annotated && evidence.plain.is_none() {
-                true => stages::engine_throughput(&stages),
-                false => throughput(timings, &subject.inputs),
+            throughput: if is_annotated && evidence.plain.is_none() {
+                stages::engine_throughput(&stages)
+            } else {
+                throughput(timings, &subject.inputs)
             },
             stages,
             steps: self.steps.clone(),

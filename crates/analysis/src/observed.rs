@@ -48,9 +48,10 @@ pub fn observe(timeline: &Timeline, attribution: &Attribution) -> Observed {
     let lookups = lookups(timeline);
     // Position tables are looked up too; the token table is the one with the most rows.
     let Some(table) = lookups.iter().map(|lookup| lookup.table).max() else {
-        let why = match timeline.signatures.is_empty() {
-            true => Remark::new("workload.no-shapes", Facts::new()),
-            false => Remark::new("workload.no-lookup", Facts::new()),
+        let why = if timeline.signatures.is_empty() {
+            Remark::new("workload.no-shapes", Facts::new())
+        } else {
+            Remark::new("workload.no-lookup", Facts::new())
         };
         observed.missing.push(why);
         return observed;

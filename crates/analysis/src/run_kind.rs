@@ -60,9 +60,10 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
         return kind(RunKindName::Encoder, evidence);
     }
     let is_framework = timeline.operators.iter().any(|operator| operator.kind == OperatorKind::Framework);
-    match is_framework {
-        true => kind(RunKindName::Forward, Remark::new("run-kind.forward", Facts::new())),
-        false => kind(RunKindName::Program, Remark::new("run-kind.program", Facts::new())),
+    if is_framework {
+        kind(RunKindName::Forward, Remark::new("run-kind.forward", Facts::new()))
+    } else {
+        kind(RunKindName::Program, Remark::new("run-kind.program", Facts::new()))
     }
 }
 

@@ -70,10 +70,7 @@ fn everything(scratch: &Scratch) -> String {
     let (mut folders, mut text) = (vec![scratch.path("run")], String::new());
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            match path.is_dir() {
-                true => folders.push(path),
-                false => text += &std::fs::read_to_string(path).unwrap(),
-            }
+            if path.is_dir() { folders.push(path) } else { text += &std::fs::read_to_string(path).unwrap() }
         }
     }
     text

@@ -75,9 +75,10 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 pub fn read_from(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {}", Bytes::new(most)))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {}", Bytes::new(most))))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -89,9 +89,8 @@ pub(crate) fn masked_variable(name: &OsStr, value: &OsStr) -> OsString {
 type Step<'a> = (&'a Option<Regex>, &'a dyn Fn(&Captures<'_>) -> String);
 
 fn masked_word(text: &str) -> Cow<'_, str> {
-    let assignment = |found: &Captures<'_>| match names_text_token(&found["around"]) {
-        true => found[0].to_owned(),
-        false => format!("{}{MASK}", &found["name"]),
+    let assignment = |found: &Captures<'_>| {
+        if names_text_token(&found["around"]) { found[0].to_owned() } else { format!("{}{MASK}", &found["name"]) }
     };
     let steps: [Step<'_>; 4] = [
         (&ADDRESS, &|found| format!("{}{MASK}@", &found["before"])),

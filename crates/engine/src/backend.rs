@@ -159,12 +159,11 @@ impl Backend for Engine<'_> {
         let spec = computed(infer(op, &specs)?);
         let start = self.tracing.then(|| since(self.zero));
         let tensors: Vec<&Tensor> = inputs.iter().map(|value| &value.tensor).collect();
-        let made = match keeps_state(&op) {
-            true => {
-                let module = self.module();
-                self.states.compute(module, &op, &tensors)
-            }
-            false => op::compute(op, &tensors, spec),
+        let made = if keeps_state(&op) {
+            let module = self.module();
+            self.states.compute(module, &op, &tensors)
+        } else {
+            op::compute(op, &tensors, spec)
         };
         let tensor = made.map_err(|source| NetworkError::from(EngineError::Compute { op: op.name(), source }))?;
         debug_assert_eq!(

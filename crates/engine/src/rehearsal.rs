@@ -29,11 +29,10 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if !rehearsal.refusals.is_empty() {
         return Err(refused(rehearsal.refusals.join("; ")));
     }
-    match is_computed {
-        true => Ok(()),
-        false => {
-            Err(refused("its logits have not been checked against transformers, so it can only be modelled".to_owned()))
-        }
+    if is_computed {
+        Ok(())
+    } else {
+        Err(refused("its logits have not been checked against transformers, so it can only be modelled".to_owned()))
     }
 }
 

@@ -122,9 +122,10 @@ impl PassForecast {
             let scaled = launched
                 .iter()
                 .map(|(kernel, repeats)| (Launched { host_us: kernel.host_us * share, ..*kernel }, *repeats));
-            match in_blocks {
-                true => Block::total(&blocks(scaled)),
-                false => replay(scaled.map(|(kernel, _)| kernel)).iter().sum::<f64>(),
+            if in_blocks {
+                Block::total(&blocks(scaled))
+            } else {
+                replay(scaled.map(|(kernel, _)| kernel)).iter().sum::<f64>()
             }
         };
         for (bound, share) in self.launch_bounds.iter_mut().zip(launch.bounds) {

@@ -201,9 +201,10 @@ impl OpShape {
             Family::MaskedAttention => {
                 let [batch, queries, keys, heads, kv_heads, width] = std::array::from_fn(|index| sizes[index]);
                 // A mask does not spare work: every pair is computed, as causal attention over a longer prompt does.
-                let (family, length) = match queries > 1.0 {
-                    true => (Family::ContextAttention, (2.0 * queries * keys).sqrt().round()),
-                    false => (Family::GenerationAttention, keys),
+                let (family, length) = if queries > 1.0 {
+                    (Family::ContextAttention, (2.0 * queries * keys).sqrt().round())
+                } else {
+                    (Family::GenerationAttention, keys)
                 };
                 let sizes = vec![batch, length, heads, kv_heads, width, self.dtype.bits() as f64, 0.0];
                 Some(Self { family, dtype: self.dtype, sizes })

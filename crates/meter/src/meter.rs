@@ -199,10 +199,8 @@ impl Backend for Meter<'_> {
     fn apply(&mut self, op: Op, inputs: &[&ShapeTensor]) -> Result<ShapeTensor, NetworkError> {
         let specs: Vec<Spec> = inputs.iter().map(|tensor| tensor.spec).collect();
         let output = infer(op, &specs)?;
-        let mut layout = match self.sharing.parallel().is_single() {
-            true => Layout::WHOLE,
-            false => self.exchange(&op, inputs, output.shape),
-        };
+        let mut layout =
+            if self.sharing.parallel().is_single() { Layout::WHOLE } else { self.exchange(&op, inputs, output.shape) };
         let shared = |layout: Layout| (!layout.is_whole()).then(|| Rc::new(Cell::new(layout)));
         if op.is_view() {
             let (storage, stored) = (inputs[0].storage.clone(), inputs[0].stored);

@@ -88,9 +88,12 @@ pub(crate) fn pieces(
                 own
             };
             let elementwise = !matches!(op, Op::Attention { .. } | Op::LatentAttention { .. } | Op::Embedding);
-            let pieces = inputs.iter().map(|tensor| match elementwise && tensor.spec.role == Role::Activation {
-                true => tensor.piece(aligned(tensor)),
-                false => rows(tensor),
+            let pieces = inputs.iter().map(|tensor| {
+                if elementwise && tensor.spec.role == Role::Activation {
+                    tensor.piece(aligned(tensor))
+                } else {
+                    rows(tensor)
+                }
             });
             (*op, pieces.collect(), local)
         }

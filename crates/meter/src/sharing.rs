@@ -44,14 +44,16 @@ impl Sharing {
         let key = SharingKey::new(workload);
         let SharingKey { dtype, quantisation, parallel } = key;
         let blueprint = model.blueprint();
-        let layouts = match parallel.is_single() {
-            true => Vec::new(),
-            false => blueprint.params().map(|(param, _)| shard::layout(blueprint, param, &parallel)).collect(),
+        let layouts = if parallel.is_single() {
+            Vec::new()
+        } else {
+            blueprint.params().map(|(param, _)| shard::layout(blueprint, param, &parallel)).collect()
         };
         let formatted = || blueprint.params().any(|(_, entry)| entry.format.is_some());
-        let kept = match quantisation.weights.is_some() || formatted() {
-            false => Vec::new(),
-            true => blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect(),
+        let kept = if quantisation.weights.is_some() || formatted() {
+            blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect()
+        } else {
+            Vec::new()
         };
         let beginnings = match parallel.pipeline {
             1 => Vec::new(),

@@ -39,9 +39,10 @@ fn shared(model: &Model, settings: &WorkloadSettings) -> Prediction {
 
 fn refusal(name: &str, tensor: u64, expert: u64, pipeline: u64) -> String {
     let model = model(name);
-    let settings = match model.takes_tokens() {
-        true => settings(1, tensor, expert, pipeline),
-        false => WorkloadSettings { seq_len: Some(0), decode_steps: Some(0), ..settings(1, tensor, expert, pipeline) },
+    let settings = if model.takes_tokens() {
+        settings(1, tensor, expert, pipeline)
+    } else {
+        WorkloadSettings { seq_len: Some(0), decode_steps: Some(0), ..settings(1, tensor, expert, pipeline) }
     };
     let error = predict(&model, &settings.resolve(&model, DType::Bf16).unwrap()).unwrap_err();
     assert!(matches!(error, MeterError::UnevenSplit(_)), "{error}");

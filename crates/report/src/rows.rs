@@ -64,10 +64,7 @@ fn rounded(number: f64) -> String {
     // Within the range above.
     let behind = (DIGITS as i32 - 1 - magnitude as i32).max(0) as usize;
     let text = format!("{number:.behind$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]

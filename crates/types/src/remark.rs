@@ -55,9 +55,10 @@ impl std::fmt::Display for Remark {
 impl Serialize for Remark {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_unsaid = self.text.is_empty() && !self.id.is_empty();
-        match is_unsaid && cfg!(debug_assertions) {
-            true => Err(S::Error::custom(format!("the remark `{}` has no words", self.id))),
-            false => serializer.serialize_str(if is_unsaid { &self.id } else { &self.text }),
+        if is_unsaid && cfg!(debug_assertions) {
+            Err(S::Error::custom(format!("the remark `{}` has no words", self.id)))
+        } else {
+            serializer.serialize_str(if is_unsaid { &self.id } else { &self.text })
         }
     }
 }

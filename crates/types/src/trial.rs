@@ -171,9 +171,12 @@ impl Trials {
     /// The tries, with what would break an invariant left out.
     pub fn checked(tries: Vec<Try>) -> Self {
         let sound = |change: Option<TimeChange>| {
-            change.map(|one| match TimeChange::holds(one.saves_share, one.low, one.high) {
-                true => one,
-                false => TimeChange { low: None, high: None, ..one },
+            change.map(|one| {
+                if TimeChange::holds(one.saves_share, one.low, one.high) {
+                    one
+                } else {
+                    TimeChange { low: None, high: None, ..one }
+                }
             })
         };
         let one = |mut one: Try| {

@@ -105,10 +105,7 @@ fn agreeing(sizes: &BTreeMap<u64, Vec<f64>>) -> usize {
         times.iter().filter(is_usual).filter(is_nearest).count()
     };
     let each = sizes.values().zip(&usual).map(near);
-    match usual.windows(2).any(|pair| pair[1] < pair[0] * LONGER) {
-        true => each.max().unwrap_or_default(),
-        false => each.sum(),
-    }
+    if usual.windows(2).any(|pair| pair[1] < pair[0] * LONGER) { each.max().unwrap_or_default() } else { each.sum() }
 }
 
 #[cfg(test)]

@@ -28,10 +28,7 @@ pub(super) fn counters(
     let of = |counter: Option<QualityCounter>, part: Amount| counter.map(|counter| counter.share(coverage.share(part)));
     let unmatched = coverage.without(coverage.launch);
     let launchless = |part: Amount| Facts::new().with_if("launchless", part == unmatched);
-    let outside = match timeline.operators.is_empty() {
-        true => Amount::default(),
-        false => coverage.without(coverage.operator),
-    };
+    let outside = if timeline.operators.is_empty() { Amount::default() } else { coverage.without(coverage.operator) };
     let unplaced = coverage.without(coverage.stage());
     let refused = match &attribution.inference {
         Inference::Refused { reason } if unplaced != unmatched => Some(reason.clone()),

@@ -17,9 +17,10 @@ const LONG: Nanos = Nanos::new(1_000_000);
 
 /// Fills in the wall of all instances, which are in order of their start, parents before children.
 pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], stages: &mut [StageInstance]) {
-    let behind = match stages.iter().any(|stage| stage.origin == StageOrigin::Engine) {
-        true => behind_others(timeline, launch),
-        false => Spans::default(),
+    let behind = if stages.iter().any(|stage| stage.origin == StageOrigin::Engine) {
+        behind_others(timeline, launch)
+    } else {
+        Spans::default()
     };
     let mut until: BTreeMap<(ThreadId, Option<u32>), Nanos> = BTreeMap::new();
     for place in 0..stages.len() {

@@ -121,9 +121,10 @@ fn states(sides: Sides<'_>) -> Option<Difference> {
         return None;
     }
     let only_partial = sides.runs().filter(incomplete).all(|run| run.state == Some(RunState::Partial));
-    let (severity, meaning) = match only_partial {
-        true => (Severity::Warning, Remark::new("difference.partial", Facts::new())),
-        false => (Severity::Error, Remark::new("difference.failed", Facts::new())),
+    let (severity, meaning) = if only_partial {
+        (Severity::Warning, Remark::new("difference.partial", Facts::new()))
+    } else {
+        (Severity::Error, Remark::new("difference.failed", Facts::new()))
     };
     Some(Difference { aspect: "status".to_owned(), base, with, severity, meaning })
 }

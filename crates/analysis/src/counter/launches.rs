@@ -93,9 +93,10 @@ impl LaunchCounters {
     fn of_work(work: &ProfiledWork) -> Self {
         let is_kernel = work.kind == ProfiledKind::Kernel;
         let path: Vec<_> = work.pushed.iter().map(|range| &*range.name).collect();
-        let name = match is_kernel || path.is_empty() {
-            true => work.name.to_string(),
-            false => format!("{} {}", work.name, path.join("::")),
+        let name = if is_kernel || path.is_empty() {
+            work.name.to_string()
+        } else {
+            format!("{} {}", work.name, path.join("::"))
         };
         let stage = work.pushed.iter().rev().find_map(|range| Stage::from_range(range.domain.as_deref(), &range.name));
         Self {

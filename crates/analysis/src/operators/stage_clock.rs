@@ -27,9 +27,10 @@ impl StageClock {
             let mut open: Vec<usize> = Vec::new();
             let mut segments: Vec<(Nanos, Option<Stage>)> = Vec::with_capacity(moments.len());
             for (time, starts, place) in moments {
-                match starts {
-                    true => open.push(place),
-                    false => open.retain(|other| *other != place),
+                if starts {
+                    open.push(place)
+                } else {
+                    open.retain(|other| *other != place)
                 }
                 segments.push((time, open.last().map(|place| instances[*place].stage)));
             }

@@ -156,9 +156,10 @@ fn rows<'a>(placed: &PlacedTimeline<'a>) -> Vec<Named<'a>> {
 /// Host time without callees, memory taken and frames around, by walking the call tree of each thread.
 fn own_time(timeline: &Timeline, rows: &mut Rows, is_meant: &dyn Fn(&HostOperator) -> bool) {
     let has_stacks = timeline.operators.iter().any(|one| one.kind == OperatorKind::Python);
-    let users: Vec<bool> = match has_stacks {
-        true => timeline.names.iter().map(|(_, name)| user_frame(name).is_some()).collect(),
-        false => Vec::new(),
+    let users: Vec<bool> = if has_stacks {
+        timeline.names.iter().map(|(_, name)| user_frame(name).is_some()).collect()
+    } else {
+        Vec::new()
     };
     let is_frame = |one: &HostOperator| one.kind == OperatorKind::Python && users[one.name.index()];
     if users.contains(&true) {

@@ -170,12 +170,13 @@ fn parts(node: Node, pages: &Pages<'_>, by_region: &RegionRows) -> Vec<RegionPar
     let part = |(Part { process, device, thread, .. }, rows): (&Part, &Rows)| {
         let Rows { inclusive: all, exclusive: apart } = rows;
         let is_kernels = all.first().is_none_or(|row| pages.is_kernel(*row));
-        let totals = match is_kernels {
-            true => RegionTotals {
+        let totals = if is_kernels {
+            RegionTotals {
                 instances: by_region.instances.get(&(node, *process, *thread)).copied().unwrap_or_default(),
                 ..pages.of_kernels(all, apart)
-            },
-            false => pages.of_ranges(all),
+            }
+        } else {
+            pages.of_ranges(all)
         };
         RegionPart { process: *process, device: device.map(DeviceId::cuda), thread: *thread, totals }
     };

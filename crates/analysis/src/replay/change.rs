@@ -127,9 +127,10 @@ impl Change {
             Self::Share(chosen, share) => {
                 let rows: Vec<usize> = setting.rows(scope).filter(|row| chosen.holds(setting, *row)).collect();
                 for row in rows {
-                    match *share > 0.0 {
-                        true => quicken(costs, row, chosen.share(setting, row, *share)),
-                        false => costs.remove(graph, row),
+                    if *share > 0.0 {
+                        quicken(costs, row, chosen.share(setting, row, *share))
+                    } else {
+                        costs.remove(graph, row)
                     }
                 }
             }

@@ -56,17 +56,13 @@ pub(crate) fn summaries(sources: &StageSources<'_>) -> Vec<StageSummary> {
             None => timings.total(stage),
         };
         let is_inferred = traced.is_some_and(|timelines| traced::is_inferred(timelines, stage));
-        let (roofline, lost) = match subject.roofline.is_empty() {
-            true => {
-                let roofline =
-                    lost.stages().iter().find(|one| one.stage == Scope::Stage(stage)).and_then(|one| one.least);
-                (roofline, roofline.map(|_| lost.lost(Scope::Stage(stage), |_| true)))
-            }
-            false => {
-                let roofline = roofline(timings, &subject.roofline, stage);
-                let lost = wall_ns.zip(roofline).map(|(wall, roofline)| wall - roofline);
-                (roofline, lost.filter(|lost| *lost >= Nanos::ZERO))
-            }
+        let (roofline, lost) = if subject.roofline.is_empty() {
+            let roofline = lost.stages().iter().find(|one| one.stage == Scope::Stage(stage)).and_then(|one| one.least);
+            (roofline, roofline.map(|_| lost.lost(Scope::Stage(stage), |_| true)))
+        } else {
+            let roofline = roofline(timings, &subject.roofline, stage);
+            let lost = wall_ns.zip(roofline).map(|(wall, roofline)| wall - roofline);
+            (roofline, lost.filter(|lost| *lost >= Nanos::ZERO))
         };
         let device = sums.stages.get(&stage).copied().unwrap_or_default();
         StageSummary {

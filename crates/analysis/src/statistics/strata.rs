@@ -57,12 +57,11 @@ pub fn log_ratio_interval(strata: &[Stratum], confidence: f64) -> Option<LogInte
 fn interval(strata: &[Stratum], confidence: f64, pairs: usize) -> Option<LogInterval> {
     log_ratio(strata)?;
     let within = strata.iter().all(|stratum| stratum.base.len() > 1 && stratum.with.len() > 1);
-    let (drawn, freedom) = match within {
-        true => {
-            let drawn: usize = strata.iter().map(|stratum| stratum.base.len() + stratum.with.len()).sum();
-            (drawn, drawn - 2 * strata.len())
-        }
-        false => (strata.len(), strata.len() - 1),
+    let (drawn, freedom) = if within {
+        let drawn: usize = strata.iter().map(|stratum| stratum.base.len() + stratum.with.len()).sum();
+        (drawn, drawn - 2 * strata.len())
+    } else {
+        (strata.len(), strata.len() - 1)
     };
     if freedom == 0 {
         return None;

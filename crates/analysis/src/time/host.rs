@@ -121,10 +121,7 @@ impl Host {
             self.quiet.for_each_gap(recorded, |span| take(IdleCause::Launching, span));
         });
         let late = gap.end - launched;
-        let behind = match call.end() <= gap.start || late > LATENCY {
-            true => IdleCause::Queued,
-            false => IdleCause::Launching,
-        };
+        let behind = if call.end() <= gap.start || late > LATENCY { IdleCause::Queued } else { IdleCause::Launching };
         let (loading, compiling) = (self.of(IdleCause::DataLoading), self.of(IdleCause::Compiling));
         loading.for_each_gap(Span::new(called, launched), |span| {
             compiling.for_each_gap(span, |span| take(IdleCause::Launching, span));

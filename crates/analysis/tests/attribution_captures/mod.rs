@@ -69,9 +69,10 @@ pub(crate) fn strangers() -> Vec<(String, Timeline)> {
     let facts: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&facts).unwrap();
     let read = |file: &String| {
         let bytes = third_party(&format!("traces/{file}"))?;
-        let timeline = match file.ends_with(".sqlite") {
-            true => ingest::nsys::sqlite::read(file, &bytes).unwrap(),
-            false => torch(&unpacked(&bytes)),
+        let timeline = if file.ends_with(".sqlite") {
+            ingest::nsys::sqlite::read(file, &bytes).unwrap()
+        } else {
+            torch(&unpacked(&bytes))
         };
         Some((file.clone(), timeline))
     };

@@ -196,14 +196,8 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
             ModeName::Light => Mode::Light,
         },
         collector: collector(arguments.collector, &nsys)?,
-        operators: match arguments.target.is_command() {
-            true => arguments.operators,
-            false => config.get::<bool>("pipeline.torch_profiler.enabled")?,
-        },
-        operator_rows: match arguments.target.is_command() {
-            true => None,
-            false => Some(config.get::<u32>("pipeline.torch_profiler.top_k")?),
-        },
+        operators: if arguments.target.is_command() { arguments.operators } else { config.get::<bool>("pipeline.torch_profiler.enabled")? },
+        operator_rows: if arguments.target.is_command() { None } else { Some(config.get::<u32>("pipeline.torch_profiler.top_k")?) },
         stages,
         top_kernels,
         nsys,

@@ -143,13 +143,10 @@ fn source(
     if !arguments.from.is_empty() {
         return Ok(Source::Pages(arguments.from.clone()));
     }
-    let target = match arguments.target.is_command() {
-        true => arguments.target.command()?,
-        false => {
+    let target = if arguments.target.is_command() { arguments.target.command()? } else {
             let overrides = overrides.without(&["pipeline.ncu", "profiling.ncu"]);
             arguments.target.workload(Engine::Torch, &overrides, context)?
-        },
-    };
+        };
     Ok(Source::Program {
         engine: match target.kind() {
             TargetKind::Workload(engine) => engine.name().to_owned(),

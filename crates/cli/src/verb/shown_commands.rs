@@ -20,9 +20,10 @@ fn pages() -> BTreeMap<PathBuf, String> {
     let mut files = vec![root.join("README.md")];
     while let Some(folder) = open.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            match path.is_dir() {
-                true => open.push(path),
-                false => files.extend(Some(path).filter(|path| path.extension().is_some_and(|ending| ending == "md"))),
+            if path.is_dir() {
+                open.push(path)
+            } else {
+                files.extend(Some(path).filter(|path| path.extension().is_some_and(|ending| ending == "md")))
             }
         }
     }

@@ -306,9 +306,10 @@ impl Bundles {
     pub(crate) fn json(&self, file: &str) -> Value {
         let bytes = std::fs::read(self.path(file)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        match file.ends_with("yaml") {
-            true => serde_saphyr::from_str(&text).unwrap_or_default(),
-            false => serde_json::from_slice(&bytes).unwrap_or_default(),
+        if file.ends_with("yaml") {
+            serde_saphyr::from_str(&text).unwrap_or_default()
+        } else {
+            serde_json::from_slice(&bytes).unwrap_or_default()
         }
     }
 

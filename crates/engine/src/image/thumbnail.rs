@@ -18,15 +18,11 @@ const QUALITY: u8 = 70;
 pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
     let page = decode(name, bytes)?;
     let longer = page.width().max(page.height());
-    let scaled = |side: u32| match longer > SIDE {
-        true => (u64::from(side) * u64::from(SIDE)).div_ceil(u64::from(longer)).max(1) as u32,
-        false => side,
+    let scaled = |side: u32| {
+        if longer > SIDE { (u64::from(side) * u64::from(SIDE)).div_ceil(u64::from(longer)).max(1) as u32 } else { side }
     };
     let (width, height) = (scaled(page.width()), scaled(page.height()));
-    let small = match longer > SIDE {
-        true => resize(&page, width as usize, height as usize),
-        false => page,
-    };
+    let small = if longer > SIDE { resize(&page, width as usize, height as usize) } else { page };
     let mut jpeg = Vec::new();
     JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
         .encode(small.levels(), width, height, ExtendedColorType::Rgb8)

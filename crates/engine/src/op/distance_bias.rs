@@ -21,9 +21,10 @@ pub(super) fn scores(table: &Tensor, [queries, keys]: [u64; 2], furthest: u64, b
 /// The row of a key that is `distance` behind the query. Half of the rows are for single distances, the others for ranges that
 /// grow with the distance; all from `furthest` on have the last one. Single precision, as published.
 fn row(distance: i64, rows: u64, furthest: u64, both_ways: bool) -> u64 {
-    let (first, rows, distance) = match both_ways {
-        true => (if distance > 0 { rows / 2 } else { 0 }, rows / 2, distance.unsigned_abs()),
-        false => (0, rows, distance.min(0).unsigned_abs()),
+    let (first, rows, distance) = if both_ways {
+        (if distance > 0 { rows / 2 } else { 0 }, rows / 2, distance.unsigned_abs())
+    } else {
+        (0, rows, distance.min(0).unsigned_abs())
     };
     let single = rows / 2;
     if distance < single {

@@ -83,12 +83,11 @@ pub fn calibrate(
         return from_runs(request, &store, progress);
     }
     let measures = request.device.starts_with("cuda");
-    let (device, points, facts) = match measures {
-        true => measure(request, config_dir, progress)?,
-        false => {
-            let device = hardware::find(config_dir, &request.device)?;
-            (device, Vec::new(), None)
-        }
+    let (device, points, facts) = if measures {
+        measure(request, config_dir, progress)?
+    } else {
+        let device = hardware::find(config_dir, &request.device)?;
+        (device, Vec::new(), None)
     };
     let mut points = points;
     for path in &request.points {

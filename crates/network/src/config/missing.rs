@@ -55,9 +55,10 @@ pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> String {
             found.push("its vision encoder (`vision_config`)".to_owned());
         }
     }
-    match found.is_empty() {
-        true => "support for its config fields".to_owned(),
-        false => format!("support for its config fields, and {}", found.join(", ")),
+    if found.is_empty() {
+        "support for its config fields".to_owned()
+    } else {
+        format!("support for its config fields, and {}", found.join(", "))
     }
 }
 

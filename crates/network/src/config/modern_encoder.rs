@@ -102,10 +102,7 @@ impl ModernEncoderConfig {
             ],
             norm: NormConfig {
                 epsilon: fields.number_or("norm_eps", 1e-5)?,
-                kind: match fields.flag_or("norm_bias", false)? {
-                    true => NormKind::Layer,
-                    false => NormKind::LayerWithoutBias,
-                },
+                kind: if fields.flag_or("norm_bias", false)? { NormKind::Layer } else { NormKind::LayerWithoutBias },
                 placement: NormPlacement::Before,
             },
             biases: [

@@ -156,13 +156,14 @@ impl T5Config {
 
 /// That no weights are quantised: how a checkpoint keeps them is only read for decoders.
 pub(super) fn unquantised(fields: &Fields<'_>) -> Result<(), ConfigProblem> {
-    match fields.states("quantization_config") {
-        true => Err(fields.wrong(
+    if fields.states("quantization_config") {
+        Err(fields.wrong(
             "quantization_config",
             "an object",
             "none: only unquantised weights of this family are supported",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -134,10 +134,8 @@ impl Encoder {
             })
         };
         // The root is entered by whoever reads the network.
-        let hidden = match self.model == self.blueprint.root() {
-            true => run(b)?,
-            false => b.scope(self.model, &[&prompt.input], run)?,
-        };
+        let hidden =
+            if self.model == self.blueprint.root() { run(b)? } else { b.scope(self.model, &[&prompt.input], run)? };
         self.head.forward(b, &hidden, self)
     }
 }
@@ -279,9 +277,10 @@ impl Head {
                     let own = own.then(|| Linear::new(builder, "decoder", width, vocabulary, false));
                     Self::Tokens { dense, norm, own, bias }
                 };
-                match config.family.roberta_heads {
-                    true => builder.module("lm_head", config.family.heads[1], |builder, _| head(builder, "layer_norm")),
-                    false => builder.module("cls", "BertOnlyMLMHead", |builder, _| {
+                if config.family.roberta_heads {
+                    builder.module("lm_head", config.family.heads[1], |builder, _| head(builder, "layer_norm"))
+                } else {
+                    builder.module("cls", "BertOnlyMLMHead", |builder, _| {
                         builder.module("predictions", "BertLMPredictionHead", |builder, _| {
                             let bias = builder.param("bias", [vocabulary]);
                             let (dense, norm) =
@@ -292,7 +291,7 @@ impl Head {
                             let own = own.then(|| Linear::new(builder, "decoder", width, vocabulary, false));
                             Self::Tokens { dense, norm, own, bias }
                         })
-                    }),
+                    })
                 }
             }
         }
@@ -315,10 +314,8 @@ impl Head {
             Self::TokenClasses(scores) => scores.forward(b, hidden),
             Self::Tokens { dense, norm, own, bias } => {
                 let x = dense.forward(b, hidden)?;
-                let kind = match encoder.config.family.roberta_heads {
-                    true => ActivationKind::Gelu,
-                    false => encoder.config.activation,
-                };
+                let kind =
+                    if encoder.config.family.roberta_heads { ActivationKind::Gelu } else { encoder.config.activation };
                 let x = b.activation(kind, &x)?;
                 let x = norm.forward(b, &x)?;
                 let bias = b.param(*bias)?;

@@ -134,10 +134,7 @@ impl Model {
     /// Positions that caches hold behind the prefill of a prompt of so many tokens. Where there is an encoder, the prompt is
     /// its, and the decoder has started from one token.
     pub fn prefilled(&self, prompt: u64) -> Positions {
-        match self.has_encoder() {
-            true => Positions { own: 1, source: prompt },
-            false => Positions { own: prompt, source: 0 },
-        }
+        if self.has_encoder() { Positions { own: 1, source: prompt } } else { Positions { own: prompt, source: 0 } }
     }
 
     /// Whether a decoder attends to what an encoder makes of the prompt.

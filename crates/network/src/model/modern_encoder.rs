@@ -112,10 +112,8 @@ impl ModernEncoder {
             self.norm.forward(b, &x)
         };
         // The root is entered by whoever reads the network.
-        let hidden = match self.model == self.blueprint.root() {
-            true => run(b)?,
-            false => b.scope(self.model, &[&prompt.input], run)?,
-        };
+        let hidden =
+            if self.model == self.blueprint.root() { run(b)? } else { b.scope(self.model, &[&prompt.input], run)? };
         match &self.head {
             None => Ok(hidden),
             Some(head) => head.forward(b, &hidden, &self.embeddings.1),

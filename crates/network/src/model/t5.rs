@@ -106,12 +106,11 @@ impl T5 {
         let hidden = self.decoder.forward(b, &embedded, Sees::Source(source.as_ref()), prompt.offset)?;
         let length = b.shape(&hidden).dims()[1];
         let wanted = if prompt.last_logits_only && length > 1 { b.slice(&hidden, 1, length - 1, 1)? } else { hidden };
-        let wanted = match self.config.scaled_head {
-            false => wanted,
-            true => {
-                let factor = 1.0 / (self.config.width as f64).sqrt();
-                b.apply(Op::Scale { factor }, &[&wanted])?
-            }
+        let wanted = if self.config.scaled_head {
+            let factor = 1.0 / (self.config.width as f64).sqrt();
+            b.apply(Op::Scale { factor }, &[&wanted])?
+        } else {
+            wanted
         };
         match &self.head {
             Some(head) => head.forward(b, &wanted),
@@ -125,10 +124,8 @@ impl T5 {
 
 impl Stack {
     fn new(builder: &mut Builder, config: &T5Config, is_encoder: bool) -> Self {
-        let (name, layers) = match is_encoder {
-            true => ("encoder", config.encoder_layers),
-            false => ("decoder", config.decoder_layers),
-        };
+        let (name, layers) =
+            if is_encoder { ("encoder", config.encoder_layers) } else { ("decoder", config.decoder_layers) };
         builder.module(name, config.family.stack, |builder, module| {
             builder.setting("d_model", config.width);
             builder.setting("num_layers", layers);

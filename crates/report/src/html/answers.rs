@@ -127,10 +127,8 @@ fn hardware(run: &RunView<'_>) -> String {
         Some(format!("{} of {} ({least} of {wall})", percent(Some(share)), view.stage.name))
     };
     let reached: Vec<String> = top.filter_map(reached).collect();
-    let mut text = match reached.is_empty() {
-        true => String::new(),
-        false => format!("Roofline time is {}. ", reached.join(", ")),
-    };
+    let mut text =
+        if reached.is_empty() { String::new() } else { format!("Roofline time is {}. ", reached.join(", ")) };
     match &run.metrics.utilisation.peak {
         Some(peak) => {
             let (dtype, source) = (peak.dtype, plain(&peak.source));
@@ -180,19 +178,18 @@ fn why(run: &RunView<'_>) -> String {
     if !causes.is_empty() {
         said.push(format!("Largest losses: {}.", causes.join("; ")));
     }
-    match said.is_empty() {
-        true => "Unknown: no cause accounts for 5% of the time, or no causes were recorded.".to_owned(),
-        false => said.join(" "),
+    if said.is_empty() {
+        "Unknown: no cause accounts for 5% of the time, or no causes were recorded.".to_owned()
+    } else {
+        said.join(" ")
     }
 }
 
 /// `launch overhead (decode): 210 ms, 83.1% of the time in stages, addressed by Launch-bound`.
 fn loss(lost: &LostTime) -> String {
     let stage = lost.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
-    let rules = match lost.rules.is_empty() {
-        true => String::new(),
-        false => format!(", addressed by {}", findings::titles(&lost.rules)),
-    };
+    let rules =
+        if lost.rules.is_empty() { String::new() } else { format!(", addressed by {}", findings::titles(&lost.rules)) };
     let of = if lost.stage.is_some() { "the time in stages" } else { "device time" };
     format!("{}{stage}: {}, {} of {of}{rules}", plain(&lost.cause), lost.lost_ns, percent(lost.share))
 }

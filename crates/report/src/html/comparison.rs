@@ -32,9 +32,10 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
     let body = compare::page(comparison, most_rows).html("comparison");
     sections.push(Section::new("comparison", "Figures", body));
     let conclusions = compare::conclusions_page(comparison);
-    let colours = match judged {
-        true => ": green where it is significantly faster, red where it is significantly slower, else blue",
-        false => "; colours show no verdict, because the runs are not directly comparable",
+    let colours = if judged {
+        ": green where it is significantly faster, red where it is significantly slower, else blue"
+    } else {
+        "; colours show no verdict, because the runs are not directly comparable"
     };
     let key =
         format!("<p class=\"m\">In each row the upper bar is the first side, the lower bar the second{colours}.</p>\n");

@@ -40,9 +40,10 @@ pub fn fleet_page(found: &Fleet) -> String {
     let changed: Vec<_> = found.trends.iter().flat_map(fleet::changes).collect();
     if !found.trends.is_empty() {
         let mut said = Page::new("");
-        match changed.is_empty() {
-            true => said.paragraph("No quantity changed significantly."),
-            false => said.list(changed),
+        if changed.is_empty() {
+            said.paragraph("No quantity changed significantly.")
+        } else {
+            said.list(changed)
         }
         top += &format!("<div class=\"verdict\">{}</div>\n", said.html("t"));
         let body = found.trends.iter().map(|trend| shell::figure("", &series(trend))).collect();

@@ -25,9 +25,10 @@ pub fn illustrated(report: Page, pictures: &[Picture]) -> (Page, Vec<(String, St
         blocks.push(block);
         for picture in pictures.iter().filter(|picture| place == Some(picture.id)) {
             let file = format!("{FOLDER}/{}", picture.file_name());
-            let title = match picture.caption.is_empty() {
-                true => picture.title.to_owned(),
-                false => format!("{}, {}", picture.title, picture.caption),
+            let title = if picture.caption.is_empty() {
+                picture.title.to_owned()
+            } else {
+                format!("{}, {}", picture.title, picture.caption)
             };
             blocks.push(Block::Chart { title, file: file.clone() });
             files.push((file, picture.file()));

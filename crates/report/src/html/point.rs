@@ -120,9 +120,10 @@ fn operators(run: &RunView<'_>, peaks: &[&PeakUsed]) -> Vec<Point> {
 
 /// Modules of all layers together, or one by one where they are not summed.
 fn modules(run: &RunView<'_>) -> Vec<Point> {
-    let modules = match run.module_kinds.is_empty() {
-        true => run.metrics.breakdown.modules.iter().collect(),
-        false => run.module_kinds.clone(),
+    let modules = if run.module_kinds.is_empty() {
+        run.metrics.breakdown.modules.iter().collect()
+    } else {
+        run.module_kinds.clone()
     };
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let whole: f64 = top.filter_map(|view| view.profiled_ns.or(view.stage.wall_ns)).map(|time| time.get() as f64).sum();

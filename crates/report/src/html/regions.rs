@@ -78,9 +78,10 @@ fn time_of(report: &RegionReport) -> String {
             format!("{} {time} {how}{}", code(&region.path), share.unwrap_or_default())
         })
         .collect();
-    match named.is_empty() {
-        true => "Unknown: no region has a total time over its processes and devices.".to_owned(),
-        false => format!("{}.", named.join("; ")),
+    if named.is_empty() {
+        "Unknown: no region has a total time over its processes and devices.".to_owned()
+    } else {
+        format!("{}.", named.join("; "))
     }
 }
 
@@ -95,14 +96,15 @@ fn hardware(report: &RegionReport) -> String {
     ];
     let rates: Vec<String> =
         rates.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", percent(Some(share?))))).collect();
-    match rates.is_empty() {
-        true => format!(
+    if rates.is_empty() {
+        format!(
             "{} moves {} to and from device memory; the peak rates of {} are unknown.",
             code(&region.path),
             counted.dram_bytes,
             prose(report.device.as_deref().unwrap_or("its device"))
-        ),
-        false => format!("{} reaches {}.", code(&region.path), rates.join(" and ")),
+        )
+    } else {
+        format!("{} reaches {}.", code(&region.path), rates.join(" and "))
     }
 }
 

@@ -88,10 +88,8 @@ impl Axes {
 /// The chart. Absent where the peaks are unknown or nothing has both FLOPs and bytes.
 pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<String> {
     let used = &run.metrics.utilisation;
-    let peaks: Vec<&PeakUsed> = match used.peaks.is_empty() {
-        true => used.peak.iter().collect(),
-        false => used.peaks.iter().collect(),
-    };
+    let peaks: Vec<&PeakUsed> =
+        if used.peaks.is_empty() { used.peak.iter().collect() } else { used.peaks.iter().collect() };
     let highest = peaks.iter().map(|peak| peak.flops.get()).fold(0.0, f64::max);
     let bandwidth = peaks.first()?.bytes_per_second.get();
     if highest <= 0.0 || bandwidth <= 0.0 {

@@ -38,10 +38,8 @@ pub(super) fn step_chart(run: &RunView<'_>) -> Option<String> {
     let is_decode = |step: &&types::StepSummary| step.label == Some(StepLabel::Decode);
     // A prefill among them would press all others flat.
     let decoding = steps.list.iter().filter(is_decode).count();
-    let shown: Vec<_> = match decoding > 1 {
-        true => steps.list.iter().filter(is_decode).collect(),
-        false => steps.list.iter().collect(),
-    };
+    let shown: Vec<_> =
+        if decoding > 1 { steps.list.iter().filter(is_decode).collect() } else { steps.list.iter().collect() };
     let line = |name: &str, class, value: fn(&types::StepSummary) -> Nanos| Line {
         name: name.to_owned(),
         class,

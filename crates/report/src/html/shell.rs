@@ -29,10 +29,8 @@ impl Section {
 /// A picture, with a line above it where a section has several. On a phone it is wider than the page, so that keys must be able to
 /// move it.
 pub(super) fn figure(caption: &str, svg: &str) -> String {
-    let caption = match caption.is_empty() {
-        true => String::new(),
-        false => format!("<figcaption>{}</figcaption>", escape(caption)),
-    };
+    let caption =
+        if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>", escape(caption)) };
     format!("<figure tabindex=\"0\">{caption}{svg}</figure>\n")
 }
 

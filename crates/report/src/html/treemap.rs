@@ -43,9 +43,10 @@ pub(super) fn treemaps(run: &RunView<'_>) -> Vec<(String, String)> {
     let kernels = run.kernels.of_stages.iter().map(|view| view.kernel);
     let kernels = kernels.map(|kernel| (kernel.family.clone(), kernel.short_name.clone(), kernel.total_ns));
     // A run of our own has its modules one by one.
-    let modules = match run.module_kinds.is_empty() {
-        true => run.metrics.breakdown.modules.iter().collect(),
-        false => run.module_kinds.clone(),
+    let modules = if run.module_kinds.is_empty() {
+        run.metrics.breakdown.modules.iter().collect()
+    } else {
+        run.module_kinds.clone()
     };
     let modules = modules.into_iter().filter_map(|module| {
         let name = if module.path.is_empty() { module.class.clone() } else { all_layers(&module.path) };
@@ -116,15 +117,17 @@ fn squarified(values: &[f64], whole: Rect) -> Vec<Rect> {
         let mut at = 0.0;
         for value in &left[..count] {
             let long = if thick > 0.0 { value * scale / thick } else { 0.0 };
-            placed.push(match free.width >= free.height {
-                true => Rect { x: free.x, y: free.y + at, width: thick, height: long },
-                false => Rect { x: free.x + at, y: free.y, width: long, height: thick },
+            placed.push(if free.width >= free.height {
+                Rect { x: free.x, y: free.y + at, width: thick, height: long }
+            } else {
+                Rect { x: free.x + at, y: free.y, width: long, height: thick }
             });
             at += long;
         }
-        match free.width >= free.height {
-            true => free = Rect { x: free.x + thick, width: (free.width - thick).max(0.0), ..free },
-            false => free = Rect { y: free.y + thick, height: (free.height - thick).max(0.0), ..free },
+        if free.width >= free.height {
+            free = Rect { x: free.x + thick, width: (free.width - thick).max(0.0), ..free }
+        } else {
+            free = Rect { y: free.y + thick, height: (free.height - thick).max(0.0), ..free }
         }
         left = &left[count..];
     }

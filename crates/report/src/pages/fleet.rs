@@ -108,9 +108,10 @@ pub(crate) fn headline(job: &FleetJob) -> String {
         (ClockBasis::Collectives, None) => "; clocks are aligned on collective end times".to_owned(),
         _ => String::new(),
     };
-    let verdict = match job.findings.is_empty() && job.missing_ranks.is_empty() {
-        true => "; no rank, device or group stands out",
-        false => "",
+    let verdict = if job.findings.is_empty() && job.missing_ranks.is_empty() {
+        "; no rank, device or group stands out"
+    } else {
+        ""
     };
     format!("{ranks}{clock}{verdict}.")
 }
@@ -273,9 +274,10 @@ fn trends(trends: &[Trend]) -> Table {
 /// Each change in a sentence.
 pub(crate) fn changes(trend: &Trend) -> Vec<String> {
     let sentence = |change: &types::TrendChange| {
-        let also = match change.differences.is_empty() {
-            true => "no other recorded difference from the run before".to_owned(),
-            false => format!("also changed: {}", prose(&change.differences.join("; "))),
+        let also = if change.differences.is_empty() {
+            "no other recorded difference from the run before".to_owned()
+        } else {
+            format!("also changed: {}", prose(&change.differences.join("; ")))
         };
         format!(
             "{}, {}: {} since {}, from {} to {} (p = {:.1e}); {also}",

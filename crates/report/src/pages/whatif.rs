@@ -73,9 +73,10 @@ fn replayed(answer: &WhatIf) -> String {
 
 /// What the changes come to.
 fn predicted(answer: &WhatIf) -> String {
-    let interval = match answer.after_low_ns == answer.after_high_ns {
-        true => String::new(),
-        false => format!(", between {} and {}", answer.after_low_ns, answer.after_high_ns),
+    let interval = if answer.after_low_ns == answer.after_high_ns {
+        String::new()
+    } else {
+        format!(", between {} and {}", answer.after_low_ns, answer.after_high_ns)
     };
     let change = known(answer.saves_share.map(|share| signed(-share)));
     format!("{} would become {}{interval} ({change})", answer.before.time_ns, answer.after.time_ns)

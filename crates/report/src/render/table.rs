@@ -93,9 +93,8 @@ impl Table {
     pub(crate) fn markdown(&self, fit: impl Fn(&str) -> String) -> String {
         let mut lines = self.lines(|_, cell| fit(&shortened_cell(&printable(cell))));
         let widths: Vec<usize> = self.widths(&lines).into_iter().map(|width| width.max(3)).collect();
-        let rule = |(column, width): (&Column, &usize)| match column.right {
-            true => "-".repeat(width - 1) + ":",
-            false => "-".repeat(*width),
+        let rule = |(column, width): (&Column, &usize)| {
+            if column.right { "-".repeat(width - 1) + ":" } else { "-".repeat(*width) }
         };
         lines.insert(1, self.columns.iter().zip(&widths).map(rule).collect());
         lines.iter().map(|line| format!("| {} |\n", self.padded(line, &widths).join(" | "))).collect()

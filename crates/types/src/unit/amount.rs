@@ -51,9 +51,10 @@ pub(crate) mod buffered {
         }
 
         fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-            match value >= 0.0 && value.is_finite() {
-                true => Ok(Some(Flops(value as u128))),
-                false => Err(E::invalid_value(Unexpected::Float(value), &self)),
+            if value >= 0.0 && value.is_finite() {
+                Ok(Some(Flops(value as u128)))
+            } else {
+                Err(E::invalid_value(Unexpected::Float(value), &self))
             }
         }
 

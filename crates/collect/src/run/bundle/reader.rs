@@ -119,9 +119,10 @@ impl<R: Read> Bundle<R> {
     fn expect(&mut self, place: &str, expected: &[u8], what: &str) -> Result<(), CollectError> {
         let mut found = vec![0; expected.len()];
         self.content.read_exact(&mut found).map_err(|error| broken(&self.name, place, error))?;
-        match found == expected {
-            true => Ok(()),
-            false => Err(refusal(&self.name, place, format!("{what} does not match the index"))),
+        if found == expected {
+            Ok(())
+        } else {
+            Err(refusal(&self.name, place, format!("{what} does not match the index")))
         }
     }
 }
@@ -141,9 +142,10 @@ fn check(index: &BundleIndex) -> Result<(), (String, String)> {
     let mut seen = BTreeSet::new();
     let mut folders = BTreeSet::new();
     for (place, file) in index.members().enumerate() {
-        let path = match file.path == MANIFEST && place == 0 {
-            true => None,
-            false => Some(RelativePath::new(&file.path).map_err(|error| (INDEX.to_owned(), error.to_string()))?),
+        let path = if file.path == MANIFEST && place == 0 {
+            None
+        } else {
+            Some(RelativePath::new(&file.path).map_err(|error| (INDEX.to_owned(), error.to_string()))?)
         };
         if (place >= index.files.len()) != file.path.starts_with(&format!("{SOURCES}/")) {
             return Err((file.path.clone(), format!("only source files may be in {SOURCES}/")));

@@ -130,8 +130,5 @@ fn check_manifest(name: &Path, folder: &Path, index: &BundleIndex) -> Result<(),
         index.files.iter().skip(1).map(|file| (file.path.as_str(), file.bytes.get(), file.sha256.as_str())).collect();
     listed.sort_unstable();
     packed.sort_unstable();
-    match listed == packed {
-        true => Ok(()),
-        false => Err(refused("its file list does not match the bundle".to_owned())),
-    }
+    if listed == packed { Ok(()) } else { Err(refused("its file list does not match the bundle".to_owned())) }
 }

@@ -30,9 +30,10 @@ pub fn serving(cuda_driver: Option<&str>) -> Result<InstalledTool, Shortfall> {
 /// How a release counts launches so that several of every kernel, grid and block are profiled. Releases before 2023.2
 /// can only count all of them together.
 pub fn launch_counting(tool: &InstalledTool) -> FilterMode {
-    match is_since(tool.version.as_deref(), NCU_LAUNCH_CONFIGURATIONS) {
-        true => FilterMode::PerLaunchConfig,
-        false => FilterMode::Global,
+    if is_since(tool.version.as_deref(), NCU_LAUNCH_CONFIGURATIONS) {
+        FilterMode::PerLaunchConfig
+    } else {
+        FilterMode::Global
     }
 }
 

@@ -40,10 +40,7 @@ pub(crate) fn lacks_importer(places: &Places, found: &InstalledTool) -> bool {
 
 /// The option that names devices for `--gpu-metrics-devices`, which older releases spell without the last letter.
 fn metrics_devices_option(version: Option<&str>) -> &'static str {
-    match is_since(version, NSYS_METRICS_DEVICES) {
-        true => "--gpu-metrics-devices",
-        false => "--gpu-metrics-device",
-    }
+    if is_since(version, NSYS_METRICS_DEVICES) { "--gpu-metrics-devices" } else { "--gpu-metrics-device" }
 }
 
 /// Finds it and asks its version.

@@ -42,9 +42,10 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     }
     let has_trace = metrics.conditions.trace.is_some();
     let lanes = timeline.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS));
-    let lanes = lanes.as_deref().ok_or(match has_trace {
-        true => "`llm-perf report RUN` draws it for a run with a single recording",
-        false => "nothing was recorded",
+    let lanes = lanes.as_deref().ok_or(if has_trace {
+        "`llm-perf report RUN` draws it for a run with a single recording"
+    } else {
+        "nothing was recorded"
     });
     // A page that is made again has the text alone.
     for (_, page) in pages.iter_mut().filter(|(kind, _)| *kind == RunPageKind::Assumptions) {
@@ -96,9 +97,10 @@ pub(crate) fn pages(
     let is_command = metrics.conditions.command.is_some();
     let has_trace = metrics.conditions.trace.is_some();
     let mut pages = Vec::new();
-    let report = match is_command {
-        true => report::pages::run::command_page(&view, environment),
-        false => report::pages::run::report_page(&view, environment),
+    let report = if is_command {
+        report::pages::run::command_page(&view, environment)
+    } else {
+        report::pages::run::report_page(&view, environment)
     };
     let (report, charts) = report::html::illustrated(report, pictures);
     pages.push((RunPageKind::Report, report));

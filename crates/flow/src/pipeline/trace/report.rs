@@ -85,10 +85,7 @@ impl Report {
         let has_export = export.metadata().is_ok_and(|found| found.len() > 0);
         if !finished.succeeded() || !has_export {
             let said = finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect();
-            let ending = match finished.succeeded() {
-                true => "wrote no export".to_owned(),
-                false => finished.ending.to_string(),
-            };
+            let ending = if finished.succeeded() { "wrote no export".to_owned() } else { finished.ending.to_string() };
             return Err(ImportError::ToolFailed { file, command: command.to_string(), ending, said, by_hand });
         }
         // Open, the file outlives its folder.

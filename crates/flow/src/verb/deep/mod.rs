@@ -67,11 +67,10 @@ pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, DeepError> {
     }
     let text = run.read("plan.json").map_err(|error| refuse(format!("plan.json: {error}")))?;
     let plan: DeepPlan = serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))?;
-    match plan.arguments.iter().any(|word| word.contains(collect::MASK)) {
-        true => Err(refuse(
-            "a secret on its command line was masked; next time, keep it with `--keep-arguments`".to_owned(),
-        )),
-        false => Ok(plan),
+    if plan.arguments.iter().any(|word| word.contains(collect::MASK)) {
+        Err(refuse("a secret on its command line was masked; next time, keep it with `--keep-arguments`".to_owned()))
+    } else {
+        Ok(plan)
     }
 }
 

@@ -85,13 +85,12 @@ pub(super) fn operators(
 ) -> Result<Result<PassRecord, String>, DeepError> {
     let trace = folder.prepare(OPERATOR_TRACE)?;
     let trace = std::path::absolute(&trace).unwrap_or(trace);
-    let command = match request.target.is_workload() {
-        true => {
-            let mut argv = request.target.argv_once();
-            argv.extend(["--operators".into(), trace.clone().into_os_string()]);
-            with_variables(super::plan::command(&argv), request)
-        }
-        false => plain(request).with_variables([(OPERATOR_VARIABLE.into(), trace.clone().into_os_string())]),
+    let command = if request.target.is_workload() {
+        let mut argv = request.target.argv_once();
+        argv.extend(["--operators".into(), trace.clone().into_os_string()]);
+        with_variables(super::plan::command(&argv), request)
+    } else {
+        plain(request).with_variables([(OPERATOR_VARIABLE.into(), trace.clone().into_os_string())])
     };
     let finished = process::run(folder, OPERATORS, command, &limited(request), Interrupt::Forwarded)?;
     interrupted(folder, OPERATORS, &finished)?;

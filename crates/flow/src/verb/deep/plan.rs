@@ -20,22 +20,24 @@ pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
 
 pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     let target = request.target.argv();
-    let replayed = match is_torch(request) {
-        true => ["python3", "driver.py", "request.json"].map(OsString::from).to_vec(),
-        false => request.target.argv_once(),
+    let replayed = if is_torch(request) {
+        ["python3", "driver.py", "request.json"].map(OsString::from).to_vec()
+    } else {
+        request.target.argv_once()
     };
     let folder = Path::new("RUN");
     let timeline = folder.join("nsys/timeline");
     let mut passes = vec![pass(BASELINE, "the program without a profiler, to time it", Some(baseline(request)))];
     let by_nsys = tools.nsys.as_ref().ok().map(|nsys| request.nsys.nsys_cli.command(nsys, &timeline, target));
-    passes.push(match tools.inject {
-        true => pass(
+    passes.push(if tools.inject {
+        pass(
             "timeline",
             "every kernel, copy and range, with the built-in collector; with Nsight Systems if the collector sees no \
              kernels",
             Some(baseline(request)),
-        ),
-        false => pass("timeline", "every kernel, copy and range, with Nsight Systems", by_nsys),
+        )
+    } else {
+        pass("timeline", "every kernel, copy and range, with Nsight Systems", by_nsys)
     });
     if request.collector == Collector::Both {
         let about = "the same timeline again, with Nsight Systems";

@@ -143,9 +143,12 @@ impl Copy<'_> {
 
     /// A document, unless it is none any more without the values: then one of them is a word of ours too.
     fn document(&mut self, file: &Artifact, kind: &str, json: &str, is_yaml: bool) {
-        let text = redacted(kind, json, &self.scrubber, &self.ours).ok().and_then(|json| match is_yaml {
-            true => report::yaml(&serde_json::from_str::<serde_json::Value>(&json).ok()?).ok(),
-            false => Some(json),
+        let text = redacted(kind, json, &self.scrubber, &self.ours).ok().and_then(|json| {
+            if is_yaml {
+                report::yaml(&serde_json::from_str::<serde_json::Value>(&json).ok()?).ok()
+            } else {
+                Some(json)
+            }
         });
         let is_valid = |text: &String| {
             kind == "config" || report::validate(text.as_bytes()).is_ok_and(|found| found.violations.is_empty())

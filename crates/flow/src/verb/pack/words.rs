@@ -67,10 +67,9 @@ mod tests {
         let scrubber = Scrubber::new([0; 32], Vec::new());
         let words = redacted_command(&words, &["deepseek-ocr"], &scrubber);
         let short = |word: &String| {
-            word.split("redacted-word-").next().map(|before| match before.len() < word.len() {
-                true => format!("{before}?"),
-                false => word.clone(),
-            })
+            word.split("redacted-word-")
+                .next()
+                .map(|before| if before.len() < word.len() { format!("{before}?") } else { word.clone() })
         };
         words.iter().filter_map(short).collect::<Vec<_>>().join(" ")
     }

@@ -123,10 +123,7 @@ pub fn put(path: &Path, write: impl FnOnce(&mut std::fs::File) -> Result<(), Que
 
 /// Whether a file may be written there.
 pub fn free(path: &Path) -> Result<(), QueryError> {
-    match path.symlink_metadata().is_ok() {
-        true => Err(QueryError::Exists { path: path.to_owned() }),
-        false => Ok(()),
-    }
+    if path.symlink_metadata().is_ok() { Err(QueryError::Exists { path: path.to_owned() }) } else { Ok(()) }
 }
 
 /// Everything that can fail before the engine is started has not failed.

@@ -57,9 +57,10 @@ pub(super) fn single_select(text: &str) -> Result<&str, StatementError> {
     while text[rest..].starts_with(';') {
         rest = skip(text, rest + 1);
     }
-    match text[rest..].is_empty() {
-        true => Ok(&text[..end]),
-        false => Err(StatementError::Several { rest: text[rest..].chars().take(40).collect() }),
+    if text[rest..].is_empty() {
+        Ok(&text[..end])
+    } else {
+        Err(StatementError::Several { rest: text[rest..].chars().take(40).collect() })
     }
 }
 

@@ -99,12 +99,11 @@ fn without_ranges(seen: &Seen<'_>, kernels: usize) -> Remark {
         kernels => Facts::new().with("kernels", kernels),
     };
     let asked = rows("name", seen.plan.include().iter().map(|include| include.text().to_owned()));
-    match asked.is_empty() {
-        true => Remark::new("regions.none-present", facts),
-        false => {
-            let facts = facts.with("asked", asked).with_if("selected", seen.selects_kernels);
-            Remark::new("regions.none-matching", facts)
-        }
+    if asked.is_empty() {
+        Remark::new("regions.none-present", facts)
+    } else {
+        let facts = facts.with("asked", asked).with_if("selected", seen.selects_kernels);
+        Remark::new("regions.none-matching", facts)
     }
 }
 

@@ -118,12 +118,11 @@ impl Emitted {
             return Some(*known);
         }
         let placed = strings.place(name);
-        let found = match is_operator {
-            true => {
-                let shapes = signature(sizes, b"", b"", b"").filter(|found| !found.shapes.is_empty());
-                Emission::Operator(placed, shapes.map(|shapes| self.signatures.place_owned(shapes)))
-            }
-            false => Emission::Range(placed),
+        let found = if is_operator {
+            let shapes = signature(sizes, b"", b"", b"").filter(|found| !found.shapes.is_empty());
+            Emission::Operator(placed, shapes.map(|shapes| self.signatures.place_owned(shapes)))
+        } else {
+            Emission::Range(placed)
         };
         self.known.insert(self.key.as_slice().into(), found);
         Some(found)

@@ -118,11 +118,10 @@ fn kinds(fields: &Fields<'_>, sizes: &Sizes) -> Result<Vec<Option<Compression>>,
         (0..layers).map(|index| Some(if index < 2 || index.is_multiple_of(2) { heavy } else { sparse })).collect()
     };
     // Files list the layers that predict further tokens too.
-    match listed.len() < layers {
-        true => {
-            let expected = format!("{layers} entries, one for each layer");
-            Err(fields.wrong("compress_ratios", format!("a list of {}", listed.len()), expected))
-        }
-        false => Ok(listed.into_iter().take(layers).collect()),
+    if listed.len() < layers {
+        let expected = format!("{layers} entries, one for each layer");
+        Err(fields.wrong("compress_ratios", format!("a list of {}", listed.len()), expected))
+    } else {
+        Ok(listed.into_iter().take(layers).collect())
     }
 }

@@ -237,10 +237,8 @@ pub(in crate::config) fn read_smollm3(fields: &Fields<'_>) -> Result<DecoderConf
     sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
     let attention = grouped(fields, &sizes)?;
     let sliding = sizes.sliding(fields, |_| false)?;
-    let window = match fields.flag_or("use_sliding_window", false)? {
-        true => fields.optional_size("sliding_window")?,
-        false => None,
-    };
+    let window =
+        if fields.flag_or("use_sliding_window", false)? { fields.optional_size("sliding_window")? } else { None };
     let turned = turned(fields, &sizes)?;
     Ok(sizes.decoder(&SMOLLM3, |index| {
         let rotary = attention.rotary.filter(|_| turned[index]);
@@ -279,9 +277,10 @@ pub(in crate::config) fn read_cohere2(fields: &Fields<'_>) -> Result<DecoderConf
     let window = fields.size_or("sliding_window", 4096)?;
     let attention = interleaved(grouped(fields, &sizes)?);
     let decoder = sizes.decoder(&COHERE2, |index| {
-        let attention = match sliding[index] {
-            true => attention.with_window(Some(window)),
-            false => GroupedConfig { rotary: None, ..attention },
+        let attention = if sliding[index] {
+            attention.with_window(Some(window))
+        } else {
+            GroupedConfig { rotary: None, ..attention }
         };
         (AttentionConfig::Grouped(attention), sizes.gated())
     });

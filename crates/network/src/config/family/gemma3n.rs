@@ -63,9 +63,10 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
         ..sizes.grouped()
     };
     let mut decoder = sizes.decoder(&FAMILY, |index| {
-        let mut part = match sliding[index] {
-            true => GroupedConfig { rotary: Some(nearby), ..attention.with_window(Some(window)) },
-            false => GroupedConfig { rotary: Some(everywhere), ..attention },
+        let mut part = if sliding[index] {
+            GroupedConfig { rotary: Some(nearby), ..attention.with_window(Some(window)) }
+        } else {
+            GroupedConfig { rotary: Some(everywhere), ..attention }
         };
         if let Some(source) = sources[index] {
             part.values = Values::OfLayer(source);
@@ -74,9 +75,10 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     });
     decoder.norm.placement = NormPlacement::Around;
     decoder.embedding_scale = Some((sizes.width as f64).sqrt());
-    decoder.logit_softcap = match fields.states("final_logit_softcapping") {
-        true => fields.optional_number("final_logit_softcapping")?,
-        false => Some(30.0),
+    decoder.logit_softcap = if fields.states("final_logit_softcapping") {
+        fields.optional_number("final_logit_softcapping")?
+    } else {
+        Some(30.0)
     };
     let own = fields.size_or("hidden_size_per_layer_input", 256)?;
     decoder.per_layer = Some(PerLayerConfig {

@@ -61,12 +61,11 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     let kinds = attention(fields, &sizes)?;
     let sources = cache_sources(fields, &sliding, fields.count_or("num_kv_shared_layers", 0)?)?;
     let doubled = fields.flag_or("use_double_wide_mlp", false)?;
-    let beside = match fields.flag_or("enable_moe_block", false)? {
-        false => None,
-        true => {
-            let inner = fields.size("moe_intermediate_size")?;
-            Some(mixture(fields, &sizes, ("num_experts", fields.size("num_experts")?), inner)?)
-        }
+    let beside = if fields.flag_or("enable_moe_block", false)? {
+        let inner = fields.size("moe_intermediate_size")?;
+        Some(mixture(fields, &sizes, ("num_experts", fields.size("num_experts")?), inner)?)
+    } else {
+        None
     };
     let mut decoder = sizes.decoder(&FAMILY, |index| {
         let mut part = kinds[usize::from(sliding[index])];

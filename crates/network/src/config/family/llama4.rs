@@ -44,10 +44,8 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     let attention = GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() };
     let chunked = chunked(fields, &sizes)?;
     let normed = fields.flag_or("use_qk_norm", true)?.then_some(HeadNorms::Bare);
-    let chunk = match fields.states("attention_chunk_size") {
-        true => fields.optional_size("attention_chunk_size")?,
-        false => Some(8192),
-    };
+    let chunk =
+        if fields.states("attention_chunk_size") { fields.optional_size("attention_chunk_size")? } else { Some(8192) };
     let step = fields.size_or("interleave_moe_layer_step", 1)?;
     let mixed = fields.optional_counts("moe_layers")?;
     let experts = ("num_local_experts", fields.size_or("num_local_experts", 16)?);
@@ -58,13 +56,12 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     mixture.routing.normalise = false;
     mixture.routing.scores_inputs = true;
     let mut decoder = sizes.decoder(&FAMILY, |index| {
-        let attention = match chunked[index] {
-            false => GroupedConfig { rotary: None, ..attention },
-            true => {
-                let mut attention = GroupedConfig { head_norms: normed, ..attention.with_window(chunk) };
-                attention.detail.chunked = chunk.map(|_| 0);
-                attention
-            }
+        let attention = if chunked[index] {
+            let mut attention = GroupedConfig { head_norms: normed, ..attention.with_window(chunk) };
+            attention.detail.chunked = chunk.map(|_| 0);
+            attention
+        } else {
+            GroupedConfig { rotary: None, ..attention }
         };
         let index = index as u64;
         let mixes = match &mixed {

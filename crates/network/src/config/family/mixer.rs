@@ -72,9 +72,10 @@ pub(in crate::config) fn read_mllama(fields: &Fields<'_>) -> Result<DecoderConfi
     let attention = sizes.grouped();
     let across = GroupedConfig { head_norms: Some(HeadNorms::EachHead), rotary: None, ..attention };
     let mut decoder = sizes.decoder(&MLLAMA, |index| {
-        let attention = match crossed.contains(&(index as u64)) {
-            true => AttentionConfig::Cross(across),
-            false => AttentionConfig::Grouped(attention),
+        let attention = if crossed.contains(&(index as u64)) {
+            AttentionConfig::Cross(across)
+        } else {
+            AttentionConfig::Grouped(attention)
         };
         (attention, sizes.gated())
     });
@@ -85,10 +86,8 @@ pub(in crate::config) fn read_mllama(fields: &Fields<'_>) -> Result<DecoderConfi
 pub(in crate::config) fn read_falcon_h1(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let part = mamba2(fields, &HYBRID_FIELDS)?;
-    let inner = match fields.states("mamba_d_ssm") {
-        true => fields.optional_size("mamba_d_ssm")?.unwrap_or(part.inner),
-        false => 1024,
-    };
+    let inner =
+        if fields.states("mamba_d_ssm") { fields.optional_size("mamba_d_ssm")?.unwrap_or(part.inner) } else { 1024 };
     let StateSpaceKind::Heads { heads, groups, chunk, .. } = part.kind else { return Err(of_heads(fields)) };
     fields.divides(("mamba_d_ssm", inner), ("mamba_n_heads", heads))?;
     let normed = fields.flag_or("mamba_rms_norm", false)?;
@@ -117,9 +116,10 @@ fn of_heads(fields: &Fields<'_>) -> ConfigProblem {
 pub(in crate::config) fn read_lfm2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let stated = fields.size_of(&["block_ff_dim", "intermediate_size"])?;
     let mut sizes = Sizes::read_inner(fields, 1_000_000.0, adjusted(fields, stated)?)?;
-    sizes.tied_embeddings = match fields.states("tie_embedding") {
-        true => fields.flag_or("tie_embedding", true)?,
-        false => fields.flag_or("tie_word_embeddings", true)?,
+    sizes.tied_embeddings = if fields.states("tie_embedding") {
+        fields.flag_or("tie_embedding", true)?
+    } else {
+        fields.flag_or("tie_word_embeddings", true)?
     };
     let attends = fields.optional_counts("full_attn_idxs")?;
     let rule = |index: u64| attends.as_ref().is_some_and(|attends| !attends.contains(&index));
@@ -127,9 +127,8 @@ pub(in crate::config) fn read_lfm2(fields: &Fields<'_>) -> Result<DecoderConfig,
     let attention = GroupedConfig { head_norms: Some(HeadNorms::EachHead), ..sizes.grouped() };
     let kernel = fields.at_most("conv_L_cache", fields.size_or("conv_L_cache", 3)?, 1 << 10)?;
     let conv = ShortConvConfig { kernel, bias: fields.flag_or("conv_bias", false)? };
-    let mixer = |index: usize| match convolves[index] {
-        true => AttentionConfig::ShortConv(conv),
-        false => AttentionConfig::Grouped(attention),
+    let mixer = |index: usize| {
+        if convolves[index] { AttentionConfig::ShortConv(conv) } else { AttentionConfig::Grouped(attention) }
     };
     Ok(sizes.decoder(&LFM2, |index| (mixer(index), sizes.gated())))
 }

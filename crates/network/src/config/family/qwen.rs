@@ -52,10 +52,8 @@ fn windowed(
     family: &'static Family,
     attention: GroupedConfig,
 ) -> Result<DecoderConfig, ConfigProblem> {
-    let window = match fields.flag_or("use_sliding_window", false)? {
-        true => Some(fields.size_or("sliding_window", 4096)?),
-        false => None,
-    };
+    let window =
+        if fields.flag_or("use_sliding_window", false)? { Some(fields.size_or("sliding_window", 4096)?) } else { None };
     let first = fields.count_or("max_window_layers", 28)?;
     let sliding = sizes.sliding(fields, |index| index >= first)?;
     Ok(sizes.decoder(family, |index| {

@@ -57,10 +57,7 @@ pub(in crate::config) fn read_next(fields: &Fields<'_>) -> Result<DecoderConfig,
     let step = fields.size_or("decoder_sparse_step", 1)?;
     let dense = fields.optional_counts("mlp_only_layers")?.unwrap_or_default();
     read(fields, &sizes, &NEXT, DeltaProjections::Two, |index| {
-        match !dense.contains(&index) && (index + 1).is_multiple_of(step) {
-            true => mixture,
-            false => sizes.gated(),
-        }
+        if !dense.contains(&index) && (index + 1).is_multiple_of(step) { mixture } else { sizes.gated() }
     })
 }
 
@@ -123,10 +120,7 @@ fn read(
     let linear =
         sizes.kinds(fields, ["full_attention", "linear_attention"], |index| !(index + 1).is_multiple_of(every))?;
     let mut decoder = sizes.decoder(family, |index| {
-        let attention = match linear[index] {
-            true => AttentionConfig::Delta(delta),
-            false => AttentionConfig::Grouped(attention),
-        };
+        let attention = if linear[index] { AttentionConfig::Delta(delta) } else { AttentionConfig::Grouped(attention) };
         (attention, feed_forward(index as u64))
     });
     decoder.norm.kind = NormKind::RmsUnitOffset;

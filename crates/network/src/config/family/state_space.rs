@@ -139,14 +139,13 @@ pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderCon
     sizes.tied_embeddings = false;
     let part = mamba2(fields, &NEMOTRON_FIELDS)?;
     let attention = GroupedConfig { rotary: None, ..sizes.grouped() };
-    let experts = match kinds.contains(&Kind::Mixture) {
-        false => FeedForwardConfig::Absent,
-        true => {
-            let inner = fields.size_or("moe_shared_expert_intermediate_size", 7688)?;
-            let shared = Some(SharedConfig { count: None, inner, gated: false });
-            let latent = fields.optional_size("moe_latent_size")?;
-            FeedForwardConfig::Mixture(MixtureConfig { shared, latent, gated: false, ..corrected(fields, &sizes)? })
-        }
+    let experts = if kinds.contains(&Kind::Mixture) {
+        let inner = fields.size_or("moe_shared_expert_intermediate_size", 7688)?;
+        let shared = Some(SharedConfig { count: None, inner, gated: false });
+        let latent = fields.optional_size("moe_latent_size")?;
+        FeedForwardConfig::Mixture(MixtureConfig { shared, latent, gated: false, ..corrected(fields, &sizes)? })
+    } else {
+        FeedForwardConfig::Absent
     };
     let plain = PlainConfig { inner: sizes.intermediate, activation: sizes.activation, bias: sizes.mlp_bias };
     Ok(sizes.decoder(&NEMOTRON, |index| match kinds[index] {
@@ -246,10 +245,7 @@ pub(super) fn mamba2(fields: &Fields<'_>, named: &Mamba2Fields) -> Result<StateS
     let bounded = |(name, default): (&str, u64)| head_width(fields, name, default);
     let heads = bounded(named.heads)?;
     let (name, default) = named.head_width;
-    let stated = match fields.is_text(name) {
-        true => None,
-        false => fields.optional_size(name)?.or(default),
-    };
+    let stated = if fields.is_text(name) { None } else { fields.optional_size(name)?.or(default) };
     let each = match stated {
         Some(width) => width,
         None => fields.size_or("mamba_expand", 2)?.saturating_mul(fields.size("hidden_size")?) / heads,
@@ -321,9 +317,10 @@ pub(in crate::config) fn read_bamba(fields: &Fields<'_>) -> Result<DecoderConfig
 pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let bounded = |name: &str, default: u64| head_width(fields, name, default);
-    let rank = match fields.is_text("mamba_dt_rank") || !fields.states("mamba_dt_rank") {
-        true => sizes.width.div_ceil(16),
-        false => bounded("mamba_dt_rank", 256)?,
+    let rank = if fields.is_text("mamba_dt_rank") || !fields.states("mamba_dt_rank") {
+        sizes.width.div_ceil(16)
+    } else {
+        bounded("mamba_dt_rank", 256)?
     };
     let part = StateSpaceConfig {
         inner: bounded("mamba_expand", 2)?.saturating_mul(sizes.width),
@@ -347,9 +344,8 @@ pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig
     gate.gate = PLAIN_GATE;
     gate.routing.normalise = false;
     let [period, offset] = every("expert", [2, 1])?;
-    Ok(hybrid(&sizes, &JAMBA, &kinds, (attention, part), |index| match index % period == offset && experts > 1 {
-        true => FeedForwardConfig::Mixture(gate),
-        false => sizes.gated(),
+    Ok(hybrid(&sizes, &JAMBA, &kinds, (attention, part), |index| {
+        if index % period == offset && experts > 1 { FeedForwardConfig::Mixture(gate) } else { sizes.gated() }
     }))
 }
 
@@ -364,9 +360,10 @@ fn hybrid_kinds(fields: &Fields<'_>, sizes: &Sizes, rule: impl Fn(u64) -> Kind) 
         let expected = format!("{} entries, one for each layer", sizes.layers);
         return Err(fields.wrong(names[0], format!("a list of {}", kinds.len()), expected));
     }
-    match kinds.iter().any(|kind| matches!(kind, Kind::Mlp | Kind::Mixture)) {
-        true => Err(fields.wrong(names[0], "a layer without attention or state", "mamba or attention")),
-        false => Ok(kinds),
+    if kinds.iter().any(|kind| matches!(kind, Kind::Mlp | Kind::Mixture)) {
+        Err(fields.wrong(names[0], "a layer without attention or state", "mamba or attention"))
+    } else {
+        Ok(kinds)
     }
 }
 

@@ -159,10 +159,7 @@ fn bitsandbytes(stated: &Fields<'_>) -> Result<Quantisation, ConfigProblem> {
     let flag = |name: &str| Ok(stated.flag_or(name, false)? || stated.flag_or(&format!("_{name}"), false)?);
     let skipped = Patterns::read(stated, &["llm_int8_skip_modules"])?;
     // The head is left out by default; a list replaces the default.
-    let scope = match Patterns::stated(stated, &["llm_int8_skip_modules"]) {
-        true => Scope::All,
-        false => Scope::AllButHead,
-    };
+    let scope = if Patterns::stated(stated, &["llm_int8_skip_modules"]) { Scope::All } else { Scope::AllButHead };
     if flag("load_in_8bit")? {
         let format = WeightFormat { dtype: DType::Int8, scales: vec![Scale::row(32)], activations: Some(DType::Int8) };
         return Ok(uniform("bitsandbytes", format, skipped, scope));

@@ -137,9 +137,12 @@ fn part_sums(page: &mut Page, pass: &LayerPass) {
             [_] => format!(" ({})", codes(&names)),
             _ => format!(" (each of {})", named(&names)),
         };
-        let own = part.formulas.iter().map(|(operation, lines)| match lines.is_empty() {
-            true => format!("{} (does no work)", code(operation)),
-            false => format!("{}: {}", code(operation), codes(lines)),
+        let own = part.formulas.iter().map(|(operation, lines)| {
+            if lines.is_empty() {
+                format!("{} (does no work)", code(operation))
+            } else {
+                format!("{}: {}", code(operation), codes(lines))
+            }
         });
         let whole =
             part.has_parts.then(|| format!("the sum of its parts, on {}", link("its page", &file_name(&part.class))));

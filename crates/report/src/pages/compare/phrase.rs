@@ -102,9 +102,12 @@ pub(super) fn untested(changes: &[Change]) -> Vec<String> {
             reasons.entry(reason).or_default().push(&change.name);
         }
     }
-    let line = |(reason, names): (&str, Vec<&str>)| match names.len() == changes.len() && names.len() > 1 {
-        true => format!("nothing was tested: {}", prose(reason)),
-        false => format!("not tested: {} ({})", prose(&names.join(", ")), prose(reason)),
+    let line = |(reason, names): (&str, Vec<&str>)| {
+        if names.len() == changes.len() && names.len() > 1 {
+            format!("nothing was tested: {}", prose(reason))
+        } else {
+            format!("not tested: {} ({})", prose(&names.join(", ")), prose(reason))
+        }
     };
     reasons.into_iter().map(line).collect()
 }
@@ -163,9 +166,10 @@ pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
     };
     let none = |what: &str| format!("no evidence of change in {what}{}", comparable.but());
     let (stages, commands) = (&comparison.stages[..], &comparison.commands[..]);
-    let (rows, what) = match stages.is_empty() && !commands.is_empty() {
-        true => (commands, "the command's time"),
-        false => (stages, "any stage"),
+    let (rows, what) = if stages.is_empty() && !commands.is_empty() {
+        (commands, "the command's time")
+    } else {
+        (stages, "any stage")
     };
     let mut lines: Vec<String> = changed(rows).map(line).collect();
     match (lines.is_empty(), tested(rows)) {

@@ -141,9 +141,12 @@ fn shape(row: &SampledKernel) -> String {
 
 /// The mean, with the range where launches differ.
 fn spread(spread: Option<Spread>, show: fn(f64) -> String) -> String {
-    known(spread.map(|Spread { mean, min, max }| match max - min > mean.abs() * VARIES {
-        true => format!("{} ({} to {})", show(mean), show(min), show(max)),
-        false => show(mean),
+    known(spread.map(|Spread { mean, min, max }| {
+        if max - min > mean.abs() * VARIES {
+            format!("{} ({} to {})", show(mean), show(min), show(max))
+        } else {
+            show(mean)
+        }
     }))
 }
 

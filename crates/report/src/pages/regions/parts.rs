@@ -54,11 +54,10 @@ pub(super) fn section_title(section: &RegionSection) -> String {
 
 /// Totals of one region in a sentence.
 pub(super) fn sentence(report: &RegionReport, totals: &RegionTotals) -> String {
-    let entered = match totals.instances_exact {
-        true => format!("Entered {}", times(totals.instances)),
-        false => {
-            format!("Entered at least {} (kernels do not show when a range was entered again)", times(totals.instances))
-        }
+    let entered = if totals.instances_exact {
+        format!("Entered {}", times(totals.instances))
+    } else {
+        format!("Entered at least {} (kernels do not show when a range was entered again)", times(totals.instances))
     };
     let spread = totals.instance_ns.filter(|_| totals.instances > 1).map_or(String::new(), |found| {
         format!(", each {} to {} and {} on average", found.min_ns, found.max_ns, found.mean_ns)

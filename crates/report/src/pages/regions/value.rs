@@ -31,10 +31,7 @@ pub(super) fn plain(number: f64) -> String {
 
 /// How often a region was entered, as far as that is known.
 pub(super) fn instances(totals: &RegionTotals) -> String {
-    match totals.instances_exact {
-        true => grouped(totals.instances),
-        false => format!("at least {}", grouped(totals.instances)),
-    }
+    if totals.instances_exact { grouped(totals.instances) } else { format!("at least {}", grouped(totals.instances)) }
 }
 
 #[cfg(test)]

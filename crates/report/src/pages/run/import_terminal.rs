@@ -61,9 +61,10 @@ fn next_step(step: &NextStep<'_>) -> String {
 /// How the time of a device divides, and what most of its idle time is.
 fn device(view: &DeviceTimeView<'_>) -> [Option<String>; 2] {
     let time = view.time;
-    let communication = match time.communication_ns > Nanos::ZERO {
-        true => format!("exposed communication {}, ", time.communication_exposed_ns),
-        false => String::new(),
+    let communication = if time.communication_ns > Nanos::ZERO {
+        format!("exposed communication {}, ", time.communication_exposed_ns)
+    } else {
+        String::new()
     };
     let line = format!(
         "{} busy {} of {} ({}): compute {}, {communication}exposed copies {}, idle {}",

@@ -119,9 +119,10 @@ fn limits(page: &mut Page, run: &RunView<'_>) {
         time_share(lost + stage.speed_of_light_ns? - wall, wall)
     };
     let mut top = run.stages.iter().filter(|view| view.stage.parent.is_none());
-    let avoidable = match top.any(|view| avoidable(view.stage).is_some_and(|share| share > WORTH_SAYING)) {
-        true => " Lost time includes the roofline time of work that could be avoided.",
-        false => "",
+    let avoidable = if top.any(|view| avoidable(view.stage).is_some_and(|share| share > WORTH_SAYING)) {
+        " Lost time includes the roofline time of work that could be avoided."
+    } else {
+        ""
     };
     page.paragraph(&format!(
         "Times are sums over all instances.{avoidable} MFU and MBU use medians instead, so a slow outlier counts here but not there."

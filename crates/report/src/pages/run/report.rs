@@ -76,9 +76,10 @@ fn method(metrics: &Metrics) -> String {
     if let Some(settings) = &metrics.conditions.settings {
         text += &format!(", after {}, batch {}", count(settings.warmup_rounds.into(), "warm-up round"), settings.batch);
     }
-    text += match metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
-        true => ". Times are wall times with the profiler attached. ",
-        false => ". Times are wall times of plain runs; operators and modules come from one profiled pass. ",
+    text += if metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
+        ". Times are wall times with the profiler attached. "
+    } else {
+        ". Times are wall times of plain runs; operators and modules come from one profiled pass. "
     };
     text += &overhead(metrics);
     text + " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs."

@@ -34,10 +34,8 @@ impl Scale {
 
     /// The place of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
-        let (value, low, high) = match self.logarithmic {
-            true => (value.ln(), self.low.ln(), self.high.ln()),
-            false => (value, self.low, self.high),
-        };
+        let (value, low, high) =
+            if self.logarithmic { (value.ln(), self.low.ln(), self.high.ln()) } else { (value, self.low, self.high) };
         (value - low) / (high - low)
     }
 
