@@ -1,4 +1,4 @@
-//! Square GEMMs, run as candle runs them: rows one after another, the result not read before it is written,
+//! Square GEMMs, run as the engine runs them: rows one after another, the result not read before it is written,
 //! threads of rayon.
 
 use gemm::Parallelism;
