@@ -1,4 +1,4 @@
-//! What this machine's processor reaches: GEMMs with the kernels that candle runs on, and a copy that no cache
+//! What this machine's processor reaches: GEMMs with the kernels that the engine runs on, and a copy that no cache
 //! holds. The rates stand in the place of a vendor's peaks, which no vendor prints for a processor.
 //!
 //! Measures and keeps; what the rates are good for is decided elsewhere.
@@ -69,7 +69,7 @@ pub struct AvailableCalibration {
     pub note: Option<String>,
 }
 
-/// Threads that work is spread over: `RAYON_NUM_THREADS`, as rayon and candle read it, or what this process may use.
+/// Threads that work is spread over: `RAYON_NUM_THREADS`, as rayon reads it, or what this process may use.
 pub fn threads() -> usize {
     let wanted = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
     let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -243,7 +243,7 @@ fn vendor(model: &str) -> &'static str {
 /// One measured element type, and the share of the time its threads really ran.
 type Measure = fn(DType, &CalibrationSettings) -> Result<(CalibratedRate, Option<f64>), CollectError>;
 
-/// The element types candle multiplies on a processor.
+/// The element types that networks are computed in.
 const PRODUCTS: [(DType, Measure); 4] = [
     (DType::Fp32, measure_gemm::<gemm::NativeGemm<f32>>),
     (DType::Fp16, measure_gemm::<gemm::NativeGemm<f16>>),

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use candle_core::Tensor;
 use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer};
 use types::{Bytes, DType, Nanos, Op, Role, Spec};
 
@@ -12,7 +11,7 @@ use crate::nvtx;
 use crate::op;
 use crate::recurrence::{States, keeps_state};
 use crate::trace::{OpTrace, RangeTime, Trace, since};
-use crate::{EngineError, Weights};
+use crate::{ComputeError, EngineError, Tensor, Weights};
 
 /// A tensor and what it is.
 #[derive(Clone, Debug)]
@@ -40,11 +39,11 @@ pub struct Engine<'a> {
 
 impl Value {
     /// A tensor of that type and role. The shape is the tensor's own.
-    pub fn new(tensor: Tensor, dtype: DType, role: Role) -> Result<Self, EngineError> {
+    pub(crate) fn new(tensor: Tensor, dtype: DType, role: Role) -> Result<Self, EngineError> {
         let dims: Vec<u64> = tensor.dims().iter().map(|size| *size as u64).collect();
         let shape = types::Shape::try_new(&dims).ok_or(EngineError::Compute {
             op: "value",
-            source: candle_core::Error::Msg(format!("{dims:?} has too many dimensions")),
+            source: ComputeError::new(format!("{dims:?} has too many dimensions")),
         })?;
         Ok(Self { tensor, spec: Spec { shape, dtype, role } })
     }
@@ -121,17 +120,10 @@ impl<'a> Engine<'a> {
         self.open.last().map_or_else(|| self.blueprint.root(), |(module, _)| *module)
     }
 
-    fn record(&mut self, op: Op, inputs: &[&Value], output: Spec, start: Nanos) {
+    fn record(&mut self, op: Op, inputs: Vec<Spec>, output: Spec, start: Nanos) {
         let allocated = if op.is_view() || output.role != Role::Activation { Bytes::ZERO } else { output.bytes() };
-        let record = OpTrace {
-            module: self.module(),
-            op,
-            inputs: inputs.iter().map(|value| value.spec).collect(),
-            output,
-            start,
-            duration: since(self.zero) - start,
-            allocated,
-        };
+        let record =
+            OpTrace { module: self.module(), op, inputs, output, start, duration: since(self.zero) - start, allocated };
         self.trace.ops.push(record);
     }
 }
@@ -175,7 +167,7 @@ impl Backend for Engine<'_> {
         if let Some(start) = start
             && !op.is_view()
         {
-            self.record(op, inputs, spec, start);
+            self.record(op, specs, spec, start);
         }
         Ok(Value { tensor, spec })
     }
@@ -208,7 +200,7 @@ impl Backend for Engine<'_> {
         let [all_keys, all_values] = self.cache.append(layer, &keys.tensor, &values.tensor, window)?;
         if let Some(start) = start {
             let spec = Spec { role: Role::Cache, ..keys.spec };
-            self.record(Op::CacheAppend, &[&keys, &values], spec, start);
+            self.record(Op::CacheAppend, vec![keys.spec, values.spec], spec, start);
         }
         let all_keys = Value::new(all_keys, keys.spec.dtype, Role::Cache)?;
         let all_values = Value::new(all_values, values.spec.dtype, Role::Cache)?;
@@ -217,15 +209,11 @@ impl Backend for Engine<'_> {
 
     fn keep_source(&mut self, layer: usize, keys: Value, values: Value) -> Result<(Value, Value), NetworkError> {
         let start = self.tracing.then(|| since(self.zero));
-        let laid_out = |value: &Value| {
-            let tensor =
-                value.tensor.contiguous().map_err(|source| EngineError::Compute { op: "cache_append", source })?;
-            Value::new(tensor, value.spec.dtype, Role::Cache)
-        };
+        let laid_out = |value: &Value| Value::new(value.tensor.contiguous(), value.spec.dtype, Role::Cache);
         let (kept_keys, kept_values) = (laid_out(&keys)?, laid_out(&values)?);
         self.cache.keep_source(layer, [kept_keys.tensor.clone(), kept_values.tensor.clone()]);
         if let Some(start) = start {
-            self.record(Op::CacheAppend, &[&keys, &values], kept_keys.spec, start);
+            self.record(Op::CacheAppend, vec![keys.spec, values.spec], kept_keys.spec, start);
         }
         Ok((kept_keys, kept_values))
     }
@@ -261,20 +249,21 @@ impl Backend for Engine<'_> {
         let rows = plan.dispatch(&x.tensor).map_err(failed)?;
         let rows = Value::new(rows, x.spec.dtype, Role::Activation)?;
         if let Some(start) = start {
-            self.record(Op::Dispatch { per_token }, &[x], rows.spec, start);
+            self.record(Op::Dispatch { per_token }, vec![x.spec], rows.spec, start);
         }
         let mut outputs = Vec::with_capacity(plan.groups().len());
         for group in plan.groups() {
-            let part = rows.tensor.narrow(0, group.start, group.rows).map_err(failed)?;
+            let part = rows.tensor.slice(0, group.start, group.rows).map_err(failed)?;
             let part = Value::new(part, x.spec.dtype, Role::Activation)?;
             outputs.push(each(self, group.expert, part)?.tensor);
         }
         let start = self.tracing.then(|| since(self.zero));
-        let joined = Value::new(Tensor::cat(&outputs, 0).map_err(failed)?, x.spec.dtype, Role::Activation)?;
-        let combined = plan.combine(&joined.tensor).map_err(failed)?;
+        let combined = plan.combine(&outputs).map_err(failed)?;
         let combined = Value::new(combined, x.spec.dtype, Role::Activation)?;
         if let Some(start) = start {
-            self.record(Op::Combine { per_token }, &[&joined, indices], combined.spec, start);
+            let width = combined.spec.shape.last();
+            let joined = Spec { shape: [rows.spec.shape.dims()[0], width].into(), ..rows.spec };
+            self.record(Op::Combine { per_token }, vec![joined, indices.spec], combined.spec, start);
         }
         Ok(combined)
     }

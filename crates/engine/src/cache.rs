@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use candle_core::Tensor;
-
-use crate::EngineError;
+use crate::{EngineError, Tensor};
 
 /// Keys and values of all positions so far.
 #[derive(Debug, Default)]
@@ -53,28 +51,51 @@ impl Cache {
         window: Option<u64>,
     ) -> Result<[Tensor; 2], EngineError> {
         let failed = |source| EngineError::Compute { op: "cache_append", source };
-        let positions = keys.dim(2).map_err(failed)?;
+        let [_, _, positions, _] = keys.sizes().map_err(failed)?;
         let end = self.length + positions;
         let seen = network::seen(end as u64, positions as u64, window) as usize;
         if end > self.capacity {
             return Err(EngineError::CacheFull { wanted: end, capacity: self.capacity });
         }
         let room = |like: &Tensor| {
-            let (batch, heads, _, width) = like.dims4()?;
-            Tensor::zeros((batch, heads, self.capacity, width), like.dtype(), like.device())
+            let [batch, heads, _, width] = like.sizes()?;
+            Tensor::new(vec![0f32; batch * heads * self.capacity * width], [batch, heads, self.capacity, width])
         };
         let held = match self.layers.entry(layer) {
             Entry::Occupied(held) => held.into_mut(),
             Entry::Vacant(slot) => slot.insert([room(keys).map_err(failed)?, room(values).map_err(failed)?]),
         };
-        let write = |held: &Tensor, new: &Tensor| {
-            // An indexer keeps keys alone.
-            if new.elem_count() == 0 {
-                return held.narrow(2, end - seen, seen);
-            }
-            held.slice_set(&new.contiguous()?, 2, self.length)?;
-            held.narrow(2, end - seen, seen)
+        // In place: what was given out for the last pass has been dropped since.
+        let write = |held: &mut Tensor, new: &Tensor| {
+            held.write(2, self.length, new)?;
+            held.slice(2, end - seen, seen)
         };
-        Ok([write(&held[0], keys).map_err(failed)?, write(&held[1], values).map_err(failed)?])
+        let [held_keys, held_values] = held;
+        Ok([write(held_keys, keys).map_err(failed)?, write(held_values, values).map_err(failed)?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::tests::counted;
+
+    #[test]
+    fn positions_are_added_in_place_and_a_window_bounds_what_is_seen() {
+        let mut cache = Cache::new(4);
+        let mut append = |count: usize, window: Option<u64>| {
+            let seen = cache.append(0, &counted(&[1, 2, count, 1]), &counted(&[1, 2, count, 0]), window).unwrap();
+            cache.advance(count);
+            let values = seen[0].in_order().unwrap().into_owned();
+            (seen[0].floats().unwrap().view().data.as_ptr(), values, seen[1].dims().to_vec())
+        };
+        let (first, keys, values) = append(2, None);
+        assert_eq!((keys, values), (vec![0., 1., 2., 3.], vec![1, 2, 2, 0]));
+        let (again, keys, _) = append(1, None);
+        assert_eq!((again, keys), (first, vec![0., 1., 0., 2., 3., 1.]));
+        let (_, keys, _) = append(1, Some(2));
+        assert_eq!(keys, [0., 0., 1., 1.]);
+        let full = cache.append(0, &counted(&[1, 2, 1, 1]), &counted(&[1, 2, 1, 0]), None).unwrap_err();
+        assert_eq!(full.to_string(), "5 positions do not fit the KV cache of 4");
     }
 }

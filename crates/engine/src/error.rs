@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use network::NetworkError;
 use types::{DType, Shape};
 
+use crate::ComputeError;
+
 /// An error of this crate, by cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -93,13 +95,13 @@ pub enum EngineError {
         /// Positions there are.
         capacity: usize,
     },
-    /// The tensor library failed.
+    /// An operation failed.
     #[error("{op}: {source}")]
     Compute {
         /// The operation.
         op: &'static str,
-        /// What the library says.
-        source: candle_core::Error,
+        /// What is wrong with its inputs.
+        source: ComputeError,
     },
     /// The network refused.
     #[error(transparent)]

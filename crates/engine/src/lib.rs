@@ -5,6 +5,7 @@
 
 mod backend;
 mod cache;
+mod compute_error;
 mod cubic;
 mod error;
 mod file;
@@ -19,17 +20,20 @@ mod recurrence;
 mod rehearsal;
 mod sampling;
 mod session;
+mod tensor;
 mod threads;
 mod tokenizer;
 mod trace;
 mod weights;
 
 pub use backend::{Engine, Value};
+pub use compute_error::ComputeError;
 pub use error::EngineError;
 pub use input_error::InputError;
 pub use rehearsal::rehearse;
 pub use sampling::{Sampler, SamplingSettings};
 pub use session::{Features, Forward, Generation, ImageBatch, PageImages, PromptData, Session};
+pub use tensor::Tensor;
 pub use threads::Threads;
 pub use tokenizer::{IMAGE_MARK, SpecialIds, Tokenizer};
 pub use trace::{OpTrace, RangeTime, Trace};

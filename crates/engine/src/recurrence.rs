@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use candle_core::{DType, Device, Result, Tensor};
 use network::Module;
 use rayon::prelude::*;
 use types::Op;
+
+use crate::compute_error::{ComputeError, Result};
+use crate::tensor::Tensor;
 
 /// States by the module that keeps them; none is kept before its first pass.
 #[derive(Debug, Default)]
@@ -26,23 +28,19 @@ impl States {
             Op::CausalConv => causal_conv(state, inputs),
             Op::StateSpace { .. } => state_space(state, inputs),
             Op::GatedDelta { .. } => gated_delta(state, inputs),
-            other => candle_core::bail!("{} keeps no state", other.name()),
+            other => Err(ComputeError::new(format!("{} keeps no state", other.name()))),
         }
     }
-}
-
-fn floats(tensor: &Tensor) -> Result<Vec<f32>> {
-    tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
 /// `x [B, S, C]`, `weight [C, 1, k]`, optional `bias [C]`: each channel is the sum of its last k inputs, weighed. The state
 /// is the last k - 1 inputs, `[B, k - 1, C]`.
 fn causal_conv(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
-    let (batch, length, channels) = inputs[0].dims3()?;
-    let taps = inputs[1].dim(2)?;
+    let [batch, length, channels] = inputs[0].sizes()?;
+    let [_, _, taps] = inputs[1].sizes()?;
     let kept = taps.saturating_sub(1) * channels;
-    let [x, weight] = [floats(inputs[0])?, floats(inputs[1])?];
-    let bias = inputs.get(2).map(|bias| floats(bias)).transpose()?;
+    let [x, weight] = [inputs[0].in_order()?, inputs[1].in_order()?];
+    let bias = inputs.get(2).map(|bias| bias.in_order()).transpose()?;
     state.resize(batch * kept, 0.0);
     let mut y = vec![0f32; x.len()];
     for sequence in 0..batch {
@@ -58,7 +56,7 @@ fn causal_conv(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
         });
         tail.copy_from_slice(&all[all.len() - kept..]);
     }
-    Tensor::from_vec(y, (batch, length, channels), &Device::Cpu)
+    Tensor::new(y, [batch, length, channels])
 }
 
 /// Mamba-2 by its recurrence: `x [B, S, H, P]`, inputs and outputs of the state `[B, S, G, N]`, steps `[B, S, H]`, bias of the
@@ -67,13 +65,14 @@ fn causal_conv(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
 /// For each position: `d = softplus(step + bias)`; `state = exp(-exp(rate) d) state + d x input`; `y = state output + skip x`
 /// (Dao and Gu 2024, Transformers are SSMs, equation 1).
 fn state_space(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
-    let (batch, length, heads, width) = inputs[0].dims4()?;
-    let (_, _, groups, size) = inputs[1].dims4()?;
+    let [batch, length, heads, width] = inputs[0].sizes()?;
+    let [_, _, groups, size] = inputs[1].sizes()?;
     if groups == 0 || !heads.is_multiple_of(groups) {
-        candle_core::bail!("{heads} heads cannot be split into {groups} groups");
+        return Err(ComputeError::new(format!("{heads} heads cannot be split into {groups} groups")));
     }
-    let [x, to, from, steps] = [floats(inputs[0])?, floats(inputs[1])?, floats(inputs[2])?, floats(inputs[3])?];
-    let [bias, rate, skip] = [floats(inputs[4])?, floats(inputs[5])?, floats(inputs[6])?];
+    let [x, to, from, steps] =
+        [inputs[0].in_order()?, inputs[1].in_order()?, inputs[2].in_order()?, inputs[3].in_order()?];
+    let [bias, rate, skip] = [inputs[4].in_order()?, inputs[5].in_order()?, inputs[6].in_order()?];
     state.resize(batch * heads * width * size, 0.0);
     // One head of one sequence after the other, all at the same time.
     let parts = state.par_chunks_mut((width * size).max(1)).enumerate().map(|(index, state)| {
@@ -100,8 +99,8 @@ fn state_space(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
         y
     });
     let parts: Vec<Vec<f32>> = parts.collect();
-    let joined = Tensor::from_vec(parts.concat(), (batch, heads, length, width), &Device::Cpu)?;
-    joined.transpose(1, 2)?.contiguous()
+    let joined = Tensor::new(parts.concat(), [batch, heads, length, width])?;
+    Ok(joined.permute(&[0, 2, 1, 3])?.contiguous())
 }
 
 /// Added to the square of a query's or key's length.
@@ -114,13 +113,13 @@ const LENGTH_EPSILON: f32 = 1e-6;
 /// softplus(decay + bias)) state`; `state = state + k (sigmoid(step) (v - k state))`; `y = q state` (Yang et al. 2024, Gated
 /// Delta Networks, equation 10).
 fn gated_delta(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
-    let (batch, length, groups, width) = inputs[0].dims4()?;
-    let (_, _, heads, values) = inputs[2].dims4()?;
+    let [batch, length, groups, width] = inputs[0].sizes()?;
+    let [_, _, heads, values] = inputs[2].sizes()?;
     if groups == 0 || !heads.is_multiple_of(groups) {
-        candle_core::bail!("{heads} heads cannot be split into {groups} groups");
+        return Err(ComputeError::new(format!("{heads} heads cannot be split into {groups} groups")));
     }
-    let [q, k, v, steps] = [floats(inputs[0])?, floats(inputs[1])?, floats(inputs[2])?, floats(inputs[3])?];
-    let [decays, bias, rate] = [floats(inputs[4])?, floats(inputs[5])?, floats(inputs[6])?];
+    let [q, k, v, steps] = [inputs[0].in_order()?, inputs[1].in_order()?, inputs[2].in_order()?, inputs[3].in_order()?];
+    let [decays, bias, rate] = [inputs[4].in_order()?, inputs[5].in_order()?, inputs[6].in_order()?];
     state.resize(batch * heads * width * values, 0.0);
     let parts = state.par_chunks_mut((width * values).max(1)).enumerate().map(|(index, state)| {
         let (sequence, head) = (index / heads, index % heads);
@@ -152,8 +151,8 @@ fn gated_delta(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
         y
     });
     let parts: Vec<Vec<f32>> = parts.collect();
-    let joined = Tensor::from_vec(parts.concat(), (batch, heads, length, values), &Device::Cpu)?;
-    joined.transpose(1, 2)?.contiguous()
+    let joined = Tensor::new(parts.concat(), [batch, heads, length, values])?;
+    Ok(joined.permute(&[0, 2, 1, 3])?.contiguous())
 }
 
 /// A vector of length `length` in the direction of `x`.
@@ -171,53 +170,47 @@ fn softplus(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn random(dims: &[usize]) -> Tensor {
-        Tensor::randn(0f32, 1.0, dims, &Device::Cpu).unwrap()
-    }
-
-    fn worst(a: &Tensor, b: &Tensor) -> f32 {
-        (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar().unwrap()
-    }
+    use crate::tensor::tests::{random, worst};
 
     /// One pass over all positions equals a first pass over some and one step for each of the others.
     fn goes_on(op: impl Fn(&mut Vec<f32>, usize, usize) -> Tensor) {
         let mut state = Vec::new();
         let whole = op(&mut state, 0, 9);
-        let mut parts = Vec::new();
         let mut again = Vec::new();
-        parts.push(op(&mut again, 0, 5));
-        parts.extend((5..9).map(|position| op(&mut again, position, 1)));
-        assert!(worst(&whole, &Tensor::cat(&parts, 1).unwrap()) < 1e-5);
+        let starts = [(0, 5), (5, 1), (6, 1), (7, 1), (8, 1)];
+        for (start, length) in starts {
+            let part = op(&mut again, start, length);
+            assert!(worst(&part, &whole.slice(1, start, length).unwrap()) < 1e-5);
+        }
         assert_eq!(state.len(), again.len());
         assert!(state.iter().zip(&again).all(|(one, other)| (one - other).abs() < 1e-5));
     }
 
     #[test]
     fn a_convolution_goes_on_where_it_ended() {
-        let (x, weight, bias) = (random(&[2, 9, 6]), random(&[6, 1, 4]), random(&[6]));
+        let (x, weight, bias) = (random(&[2, 9, 6], 1), random(&[6, 1, 4], 2), random(&[6], 3));
         goes_on(|state, start, length| {
-            causal_conv(state, &[&x.narrow(1, start, length).unwrap(), &weight, &bias]).unwrap()
+            causal_conv(state, &[&x.slice(1, start, length).unwrap(), &weight, &bias]).unwrap()
         });
     }
 
     #[test]
     fn a_convolution_worked_by_hand() {
-        let x = Tensor::new(&[[[1f32], [2.0], [3.0]]], &Device::Cpu).unwrap();
-        let weight = Tensor::new(&[[[10f32, 1.0]]], &Device::Cpu).unwrap();
-        let y = causal_conv(&mut Vec::new(), &[&x, &weight]).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let x = Tensor::new(vec![1f32, 2.0, 3.0], [1, 3, 1]).unwrap();
+        let weight = Tensor::new(vec![10f32, 1.0], [1, 1, 2]).unwrap();
+        let y = causal_conv(&mut Vec::new(), &[&x, &weight]).unwrap();
         // Each position, and ten times the one before it.
-        assert_eq!(y, [1.0, 12.0, 23.0]);
+        assert_eq!(*y.in_order().unwrap(), [1.0, 12.0, 23.0]);
     }
 
     #[test]
     fn linear_attention_goes_on_where_it_ended() {
-        let [q, k] = [0, 1].map(|_| random(&[2, 9, 2, 5]));
-        let v = random(&[2, 9, 4, 3]);
-        let [steps, decays] = [0, 1].map(|_| random(&[2, 9, 4]));
-        let heads = [0, 1].map(|_| random(&[4]));
+        let [q, k] = [1, 2].map(|seed| random(&[2, 9, 2, 5], seed));
+        let v = random(&[2, 9, 4, 3], 3);
+        let [steps, decays] = [4, 5].map(|seed| random(&[2, 9, 4], seed));
+        let heads = [6, 7].map(|seed| random(&[4], seed));
         goes_on(|state, start, length| {
-            let part = |tensor: &Tensor| tensor.narrow(1, start, length).unwrap();
+            let part = |tensor: &Tensor| tensor.slice(1, start, length).unwrap();
             let [q, k, v] = [part(&q), part(&k), part(&v)];
             gated_delta(state, &[&q, &k, &v, &part(&steps), &part(&decays), &heads[0], &heads[1]]).unwrap()
         });
@@ -225,11 +218,11 @@ mod tests {
 
     #[test]
     fn a_state_goes_on_where_it_ended() {
-        let (x, steps) = (random(&[2, 9, 4, 3]), random(&[2, 9, 4]));
-        let [to, from] = [0, 1].map(|_| random(&[2, 9, 2, 5]));
-        let heads = [0, 1, 2].map(|_| random(&[4]));
+        let (x, steps) = (random(&[2, 9, 4, 3], 3), random(&[2, 9, 4], 4));
+        let [to, from] = [1, 2].map(|seed| random(&[2, 9, 2, 5], seed));
+        let heads = [5, 6, 7].map(|seed| random(&[4], seed));
         goes_on(|state, start, length| {
-            let part = |tensor: &Tensor| tensor.narrow(1, start, length).unwrap();
+            let part = |tensor: &Tensor| tensor.slice(1, start, length).unwrap();
             let [x, to, from, steps] = [part(&x), part(&to), part(&from), part(&steps)];
             state_space(state, &[&x, &to, &from, &steps, &heads[0], &heads[1], &heads[2]]).unwrap()
         });

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use candle_core::{D, DType as CandleType, Device, Tensor};
 use network::{Images, Model, Module, NetworkError, Prompt};
 use types::{DType, Nanos, Role};
 
@@ -12,7 +11,7 @@ use crate::nvtx;
 use crate::rehearsal::rehearse;
 use crate::threads;
 use crate::trace::{Trace, since};
-use crate::{Checkpoint, Engine, EngineError, Value, Weights, load_weights};
+use crate::{Checkpoint, ComputeError, Engine, EngineError, Tensor, Value, Weights, load_weights};
 
 /// Images, normalised, one after the other as `[count, 3, side, side]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,8 +165,7 @@ impl Generation<'_> {
             None => None,
             Some(images) => {
                 let mask: Vec<u8> = prompt.image_mask.iter().map(|masked| u8::from(*masked)).collect();
-                let mask =
-                    tensor(Tensor::from_vec(mask.repeat(self.batch), (self.batch, prompt.ids.len()), &Device::Cpu))?;
+                let mask = tensor(Tensor::new(mask.repeat(self.batch), [self.batch, prompt.ids.len()]))?;
                 let all = |batch: &ImageBatch| self.images(batch, self.batch);
                 Some(Images {
                     global: all(&images.global)?,
@@ -226,34 +224,30 @@ impl Generation<'_> {
     }
 
     fn ids(&self, ids: &[i64]) -> Result<Value, EngineError> {
-        let ids = tensor(Tensor::from_vec(ids.repeat(self.batch), (self.batch, ids.len()), &Device::Cpu))?;
+        let ids = tensor(Tensor::new(ids.repeat(self.batch), [self.batch, ids.len()]))?;
         Value::new(ids, DType::Int64, Role::Activation)
     }
 
     fn features(&self, Features { dims, values }: &Features) -> Result<Value, EngineError> {
-        let made = Tensor::from_vec(values.repeat(self.batch), (self.batch, dims[0], dims[1]), &Device::Cpu);
+        let made = Tensor::new(values.repeat(self.batch), [self.batch, dims[0], dims[1]]);
         Value::new(tensor(made)?, DType::Fp32, Role::Activation)
     }
 
     fn images(&self, images: &ImageBatch, times: usize) -> Result<Value, EngineError> {
         let ImageBatch { count, side, pixels } = images;
-        let made = Tensor::from_slice(pixels, (*count, 3, *side, *side), &Device::Cpu)
-            .and_then(|one| if times == 1 { Ok(one) } else { Tensor::cat(&vec![one; times], 0) });
-        Value::new(tensor(made)?, DType::Fp32, Role::Activation)
+        let made = tensor(Tensor::new(pixels.repeat(times), [count * times, 3, *side, *side]))?;
+        Value::new(made, DType::Fp32, Role::Activation)
     }
 }
 
 impl Forward {
     /// Logits of the last position, in single precision.
     pub fn last_logits(&self) -> Result<Vec<f32>, EngineError> {
-        let vocabulary = tensor(self.logits.dim(D::Minus1))?;
-        let rows = tensor(self.logits.reshape(((), vocabulary)))?;
-        let count = tensor(rows.dim(0))?;
-        let last = tensor(rows.get(count.saturating_sub(1)))?;
-        tensor(last.to_dtype(CandleType::F32).and_then(|last| last.to_vec1()))
+        let logits = tensor(self.logits.in_order())?;
+        Ok(logits[logits.len().saturating_sub(self.logits.width())..].to_vec())
     }
 }
 
-fn tensor<T>(result: candle_core::Result<T>) -> Result<T, EngineError> {
+fn tensor<T>(result: Result<T, ComputeError>) -> Result<T, EngineError> {
     result.map_err(|source| EngineError::Compute { op: "prompt", source })
 }

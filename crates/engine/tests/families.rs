@@ -1,11 +1,14 @@
 //! The engine against transformers, family by family, on the same random weights.
 
+mod expected;
+
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType as CandleType, Device, Tensor};
+use expected::worst;
 use llm_perf_engine::{Checkpoint, Features, PromptData, Session};
 use network::config::ModelConfig;
 use network::{Model, Preset};
+use safetensors::Dtype;
 use types::DType;
 
 /// What single precision and another order of sums leave room for; logits are up to ten.
@@ -21,38 +24,33 @@ fn session(name: &str) -> Session {
     Session::load(model, &Checkpoint::Safetensors(folder(name)), DType::Fp32).unwrap()
 }
 
-fn worst(found: &Tensor, wanted: &Tensor) -> f32 {
-    assert_eq!(found.dims(), wanted.dims());
-    (found - wanted).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap()
-}
-
 /// Largest difference of logits at prefill and at decode.
 fn differences(name: &str) -> [f32; 2] {
     let session = session(name);
     assert_eq!(session.weights().unused(), &[] as &[String], "{name}");
-    let expected = candle_core::safetensors::load(folder(name).join("expected.safetensors"), &Device::Cpu).unwrap();
-    let ids = expected["ids"].flatten_all().unwrap().to_dtype(CandleType::I64).unwrap().to_vec1::<i64>().unwrap();
-    let length = expected["prefill_logits"].dim(1).unwrap();
+    let expected = expected::load(&folder(name).join("expected.safetensors"));
+    let ids = expected["ids"].longs();
+    let length = expected["prefill_logits"].dims[1];
     let (mut prompt, rest) = (ids[..length].to_vec(), &ids[length..]);
-    let given = expected.get("source").map(|source| source.squeeze(0).unwrap());
-    let is_features = |tensor: &Tensor| tensor.dtype() == CandleType::F32;
-    let source = given.as_ref().filter(|given| is_features(given)).map(|given| {
-        let dims = given.dims2().unwrap();
-        Features { dims: [dims.0, dims.1], values: given.flatten_all().unwrap().to_vec1().unwrap() }
-    });
+    // Of one sequence: features of a sound or a picture, or tokens.
+    let given = expected.get("source");
+    assert!(given.is_none_or(|given| given.dims[0] == 1), "{name}");
+    let features = given.filter(|given| given.dtype == Dtype::F32);
+    let source = features.map(|given| Features { dims: [given.dims[1], given.dims[2]], values: given.floats() });
     if let Some(start) = session.model().start_token() {
         // The decoder starts from its token; the prompt is the encoder's.
         assert_eq!(prompt, [start as i64], "{name}");
-        prompt = given.filter(|given| !is_features(given)).map_or(Vec::new(), |given| given.to_vec1().unwrap());
+        prompt = given.filter(|given| given.dtype != Dtype::F32).map_or(Vec::new(), |given| given.longs());
     }
     let mut run = session.start(ids.len());
     let prompt = PromptData { image_mask: vec![false; prompt.len()], ids: prompt, images: None, source };
     let prefill = run.prefill(&prompt, false).unwrap();
-    let prefill = worst(&prefill.logits, &expected["prefill_logits"]);
+    assert_eq!(prefill.logits.dims(), expected["prefill_logits"].dims, "{name}");
+    let prefill = worst(&prefill.logits, &expected["prefill_logits"].floats());
     let mut decode = 0f32;
     for (step, id) in rest.iter().enumerate() {
-        let logits = run.step(*id).unwrap().logits.flatten_all().unwrap();
-        decode = decode.max(worst(&logits, &expected["decode_logits"].get(step).unwrap()));
+        let logits = run.step(*id).unwrap().logits;
+        decode = decode.max(worst(&logits, &expected["decode_logits"].row(step)));
     }
     println!("{name}: prefill logits differ by {prefill:e}, decode logits by {decode:e}");
     [prefill, decode]

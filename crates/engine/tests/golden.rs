@@ -1,11 +1,18 @@
 //! The engine against the published implementation, on every case of the golden folder.
 
+mod expected;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType as CandleType, Device, Tensor};
-use llm_perf_engine::{Checkpoint, EngineError, Forward, Generation, ImageBatch, PageImages, PromptData, Session};
+use expected::Stored;
+use llm_perf_engine::{
+    Checkpoint, EngineError, Forward, Generation, ImageBatch, PageImages, PromptData, Session, Tensor,
+};
 use network::Model;
 use network::config::ModelConfig;
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
 use serde_json::Value;
 use types::DType;
 
@@ -14,7 +21,7 @@ const TOLERANCE: f32 = 1e-4;
 
 struct Golden {
     session: Session,
-    expected: std::collections::HashMap<String, Tensor>,
+    expected: BTreeMap<String, Stored>,
     cases: Vec<Value>,
 }
 
@@ -38,29 +45,27 @@ impl Golden {
     fn read() -> Self {
         let folder = folder();
         let session = load(&Checkpoint::Safetensors(folder.join("model.safetensors"))).unwrap();
-        let expected = candle_core::safetensors::load(folder.join("expected.safetensors"), &Device::Cpu).unwrap();
+        let expected = expected::load(&folder.join("expected.safetensors"));
         let cases: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("cases.json")).unwrap()).unwrap();
         let cases = cases["cases"].as_array().unwrap().clone();
         assert!(!cases.is_empty());
         Self { session, expected, cases }
     }
 
-    fn tensor(&self, case: &str, name: &str) -> &Tensor {
+    fn tensor(&self, case: &str, name: &str) -> &Stored {
         self.expected.get(&format!("{case}.{name}")).unwrap_or_else(|| panic!("{case}.{name} is in the file"))
     }
 
     fn prompt(&self, case: &Value) -> PromptData {
         let name = case["name"].as_str().unwrap();
-        let flat = |name_of: &str| self.tensor(name, name_of).flatten_all().unwrap();
         let images = |name_of: &str| {
             let tensor = self.tensor(name, name_of);
-            let (count, _, side, _) = tensor.dims4().unwrap();
-            ImageBatch { count, side, pixels: tensor.flatten_all().unwrap().to_vec1().unwrap() }
+            ImageBatch { count: tensor.dims[0], side: tensor.dims[2], pixels: tensor.floats() }
         };
         let grid = [case["crop_grid"][0].as_u64().unwrap(), case["crop_grid"][1].as_u64().unwrap()];
         PromptData {
-            ids: flat("input_ids").to_vec1::<i64>().unwrap(),
-            image_mask: flat("images_seq_mask").to_vec1::<u8>().unwrap().into_iter().map(|mask| mask != 0).collect(),
+            ids: self.tensor(name, "input_ids").longs(),
+            image_mask: self.tensor(name, "images_seq_mask").bytes.iter().map(|mask| *mask != 0).collect(),
             images: Some(PageImages {
                 global: images("image"),
                 tiles: (grid != [1, 1]).then(|| images("crops")),
@@ -71,10 +76,8 @@ impl Golden {
     }
 }
 
-fn assert_close(what: &str, found: &Tensor, wanted: &Tensor) {
-    assert_eq!(found.dims(), wanted.dims(), "{what}");
-    let wanted = wanted.to_dtype(CandleType::F32).unwrap();
-    let worst = (found - wanted).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+fn assert_close(what: &str, found: &Tensor, wanted: &[f32]) {
+    let worst = expected::worst(found, wanted);
     println!("{what}: largest difference {worst:e}");
     assert!(worst <= TOLERANCE, "{what}: off by {worst:e}");
 }
@@ -103,13 +106,18 @@ fn golden_vision_equals_the_published_implementation() {
         };
         for (module, stem) in [("model.sam_model", "sam"), ("model.vision_model", "clip")] {
             let (local, global) = parts(&mut run, module);
-            assert_close(&format!("{name} {stem} global"), &global, golden.tensor(name, &format!("{stem}_global")));
+            let check = |part: &str, found: &Tensor| {
+                let wanted = golden.tensor(name, &format!("{stem}_{part}"));
+                assert_eq!(found.dims(), wanted.dims, "{name} {stem} {part}");
+                assert_close(&format!("{name} {stem} {part}"), found, &wanted.floats());
+            };
+            check("global", &global);
             if let Some(local) = local {
-                assert_close(&format!("{name} {stem} local"), &local, golden.tensor(name, &format!("{stem}_local")));
+                check("local", &local);
             }
         }
         let (_, projected) = parts(&mut run, "model.projector");
-        assert_close(&format!("{name} projector"), &projected, golden.tensor(name, "projected_global"));
+        assert_close(&format!("{name} projector"), &projected, &golden.tensor(name, "projected_global").floats());
     }
 }
 
@@ -123,14 +131,15 @@ fn golden_logits_and_tokens_equal_the_published_implementation() {
             case["greedy_tokens"].as_array().unwrap().iter().map(|token| token.as_i64().unwrap()).collect();
         let mut run = golden.session.start(prompt.ids.len() + wanted.len());
         let prefill = run.prefill(&prompt, false).unwrap();
-        assert_close(&format!("{name} prefill logits"), &prefill.logits, golden.tensor(name, "prefill_logits"));
+        let all = golden.tensor(name, "prefill_logits");
+        assert_eq!(prefill.logits.dims(), all.dims, "{name}");
+        assert_close(&format!("{name} prefill logits"), &prefill.logits, &all.floats());
         // Row n of the decode logits is what comes of feeding token n.
         let rows = golden.tensor(name, "decode_logits");
         let mut tokens = vec![greedy(&prefill)];
         for step in 0..wanted.len() {
             let forward = run.step(tokens[step]).unwrap();
-            let logits = forward.logits.flatten_all().unwrap();
-            assert_close(&format!("{name} decode step {step}"), &logits, &rows.get(step).unwrap());
+            assert_close(&format!("{name} decode step {step}"), &forward.logits, &rows.row(step));
             tokens.push(greedy(&forward));
         }
         tokens.pop();
@@ -153,11 +162,11 @@ fn golden_logits_of_the_last_position_are_the_last_of_all() {
 const NARROW_TOLERANCE: f32 = 0.02;
 
 /// Root mean square of what differs, as a share of the root mean square of what is wanted.
-fn difference(found: &Tensor, wanted: &Tensor) -> f32 {
-    assert_eq!(found.dims(), wanted.dims());
-    let wanted = wanted.to_dtype(CandleType::F32).unwrap();
-    let square = |tensor: &Tensor| tensor.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap();
-    (square(&(found - &wanted).unwrap()) / square(&wanted)).sqrt()
+fn difference(found: &Tensor, wanted: &[f32]) -> f32 {
+    let found = found.in_order().unwrap();
+    assert_eq!(found.len(), wanted.len());
+    let off: f32 = found.iter().zip(wanted).map(|(found, wanted)| (found - wanted).powi(2)).sum();
+    (off / wanted.iter().map(|wanted| wanted.powi(2)).sum::<f32>()).sqrt()
 }
 
 #[test]
@@ -171,15 +180,21 @@ fn golden_logits_with_weights_in_half_the_bytes_stay_close() {
         let prompt = golden.prompt(case);
         let mut run = narrow.start(prompt.ids.len() + 1);
         let prefill = run.prefill(&prompt, false).unwrap();
-        let prefill = difference(&prefill.logits, golden.tensor(name, "prefill_logits"));
+        let prefill = difference(&prefill.logits, &golden.tensor(name, "prefill_logits").floats());
         let first = case["greedy_tokens"][0].as_i64().unwrap();
-        let logits = run.step(first).unwrap().logits.flatten_all().unwrap();
-        let wanted = golden.tensor(name, "decode_logits").get(0).unwrap();
-        let decode = difference(&logits, &wanted);
+        let logits = run.step(first).unwrap().logits;
+        let decode = difference(&logits, &golden.tensor(name, "decode_logits").row(0));
         println!("{name}: prefill logits differ by {prefill:e}, decode logits by {decode:e}");
         assert!(prefill < NARROW_TOLERANCE && decode < NARROW_TOLERANCE, "{name}: {prefill:e}, {decode:e}");
         assert!(prefill > 0.0, "bf16 weights give exactly what single precision gives");
     }
+}
+
+fn save(tensors: &BTreeMap<String, Stored>, file: &Path) {
+    let views = tensors
+        .iter()
+        .map(|(name, Stored { dims, dtype, bytes })| (name, TensorView::new(*dtype, dims.clone(), bytes).unwrap()));
+    safetensors::serialize_to_file(views, None, file).unwrap();
 }
 
 #[test]
@@ -193,15 +208,14 @@ fn golden_checkpoint_is_used_whole_and_in_shards() {
     let golden = Golden::read();
     assert_eq!(golden.session.weights().unused(), &[] as &[String]);
     // The same tensors in two files behind an index.
-    let all = candle_core::safetensors::load(folder().join("model.safetensors"), &Device::Cpu).unwrap();
+    let all = expected::load(&folder().join("model.safetensors"));
     let shards = tempfile::tempdir().unwrap();
-    let mut names: Vec<_> = all.keys().cloned().collect();
-    names.sort();
+    let names: Vec<_> = all.keys().cloned().collect();
     let mut map = serde_json::Map::new();
     for (index, half) in names.chunks(names.len() / 2 + 1).enumerate() {
         let file = format!("part-{index}.safetensors");
-        let part: std::collections::HashMap<_, _> = half.iter().map(|name| (name.clone(), all[name].clone())).collect();
-        candle_core::safetensors::save(&part, shards.path().join(&file)).unwrap();
+        let part = half.iter().map(|name| (name.clone(), all[name].clone())).collect();
+        save(&part, &shards.path().join(&file));
         map.extend(half.iter().map(|name| (name.clone(), Value::from(file.clone()))));
     }
     let index = serde_json::json!({ "weight_map": map });
@@ -219,19 +233,20 @@ fn golden_checkpoint_is_used_whole_and_in_shards() {
 
 #[test]
 fn golden_checkpoint_with_a_missing_or_misshapen_tensor_is_refused_by_name() {
-    let all = candle_core::safetensors::load(folder().join("model.safetensors"), &Device::Cpu).unwrap();
+    let all = expected::load(&folder().join("model.safetensors"));
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("model.safetensors");
-    let changed = |change: &dyn Fn(&mut std::collections::HashMap<String, Tensor>)| {
+    let changed = |change: &dyn Fn(&mut BTreeMap<String, Stored>)| {
         let mut tensors = all.clone();
         change(&mut tensors);
-        candle_core::safetensors::save(&tensors, &file).unwrap();
+        save(&tensors, &file);
         load(&Checkpoint::Safetensors(file.clone())).unwrap_err().to_string()
     };
     let missing = changed(&|tensors| drop(tensors.remove("model.norm.weight")));
     assert!(missing.contains("has no tensor `model.norm.weight`") && missing.contains("[64]"), "{missing}");
     let misshapen = changed(&|tensors| {
-        tensors.insert("lm_head.weight".into(), Tensor::zeros((3, 4), CandleType::F32, &Device::Cpu).unwrap());
+        let small = Stored { dims: vec![3, 4], dtype: Dtype::F32, bytes: vec![0; 48] };
+        tensors.insert("lm_head.weight".into(), small);
     });
     assert!(misshapen.contains("`lm_head.weight`") && misshapen.contains("[3, 4]"), "{misshapen}");
     assert!(misshapen.contains("the network needs [512, 64]"), "{misshapen}");

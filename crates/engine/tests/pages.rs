@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use image::{ExtendedColorType, ImageEncoder, codecs::jpeg::JpegEncoder, codecs::png::PngEncoder};
 use llm_perf_engine::InputError;
-use llm_perf_engine::image::{ImageSettings, Page, RgbImage, crop_grid, decode, measure, prepare};
+use llm_perf_engine::image::{ImageSettings, Page, RgbImage, crop_grid, decode, measure, prepare, thumbnail};
 use sha2::{Digest, Sha256};
 use types::Failure;
 
@@ -17,17 +16,19 @@ fn image(name: &str) -> RgbImage {
     decode(name, &pillow(name)).unwrap()
 }
 
+/// A small page as its thumbnail, which is a JPEG of the same size.
 fn jpeg(width: u32, height: u32) -> Vec<u8> {
-    let pixels: Vec<u8> = (0..width * height * 3).map(|index| (index * 7919 % 251) as u8).collect();
-    let mut bytes = Vec::new();
-    JpegEncoder::new(&mut bytes).write_image(&pixels, width, height, ExtendedColorType::Rgb8).unwrap();
-    bytes
+    let pixels: Vec<u8> = (0..width * height).map(|index| (index * 7919 % 251) as u8).collect();
+    thumbnail("small", &grey(width, height, &pixels)).unwrap()
 }
 
 fn png(width: u32, height: u32) -> Vec<u8> {
+    grey(width, height, &vec![255; width as usize * height as usize])
+}
+
+fn grey(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let pixels = vec![255; width as usize * height as usize];
-    PngEncoder::new(&mut bytes).write_image(&pixels, width, height, ExtendedColorType::L8).unwrap();
+    png::Encoder::new(&mut bytes, width, height).write_header().unwrap().write_image_data(pixels).unwrap();
     bytes
 }
 

@@ -48,7 +48,6 @@ const TYPES_MAY_USE: [&str; 5] = ["schemars", "serde", "serde_json", "strsim", "
 
 /// Crates of others that belong to some rooms only, by the beginning of their names. `testkit` is free.
 const CONFINED: &[(&str, &[&str])] = &[
-    ("candle", &["engine"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
     ("libc", &["collect", "engine", "inject"]),

@@ -1,7 +1,7 @@
-//! Square GEMMs, run as candle runs them: rows one after another, the result not read before it is written,
+//! Square GEMMs, run as the engine runs them: rows one after another, the result not read before it is written,
 //! threads of rayon.
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
 use half::{bf16, f16};
 
 /// Whole numbers from -3 to 3, in an order without a short period. Their products and sums are exact in every element
@@ -26,6 +26,31 @@ pub(super) trait Gemm {
     fn method(side: usize) -> String;
 }
 
+/// A GEMM of the library: rows and columns of the result and the length of a dot product; each matrix with its column and row
+/// strides, the result first; whether the result is read; factors of the result and of the product; whether matrices are
+/// conjugated, which means nothing here; threads.
+type Kernel<T> = unsafe fn(
+    usize,
+    usize,
+    usize,
+    *mut T,
+    isize,
+    isize,
+    bool,
+    *const T,
+    isize,
+    isize,
+    *const T,
+    isize,
+    isize,
+    T,
+    T,
+    bool,
+    bool,
+    bool,
+    Parallelism,
+);
+
 /// An element the kernels take as it is.
 pub(super) trait Element: Copy + Send + Sync + 'static {
     const ZERO: Self;
@@ -35,10 +60,11 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
     const NOTE: &'static str;
     fn of(number: i8) -> Self;
     fn value(self) -> f64;
+    fn kernel() -> Kernel<Self>;
 }
 
 macro_rules! element {
-    ($type:ty, $zero:expr, $one:expr, $note:literal) => {
+    ($type:ty, $zero:expr, $one:expr, $kernel:path, $note:literal) => {
         impl Element for $type {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
@@ -50,13 +76,16 @@ macro_rules! element {
             fn value(self) -> f64 {
                 self.into()
             }
+            fn kernel() -> Kernel<Self> {
+                $kernel()
+            }
         }
     };
 }
 
-element!(f32, 0.0, 1.0, "");
-element!(f64, 0.0, 1.0, "");
-element!(f16, f16::ZERO, f16::ONE, ", widened to fp32 inside the kernel");
+element!(f32, 0.0, 1.0, gemm_f32::gemm::f32::get_gemm_fn, "");
+element!(f64, 0.0, 1.0, gemm_f64::gemm::f64::get_gemm_fn, "");
+element!(f16, f16::ZERO, f16::ONE, gemm_f16::gemm::f16::get_gemm_fn, ", widened to fp32 inside the kernel");
 
 /// A GEMM of elements the kernels take as they are.
 pub(super) struct NativeGemm<T> {
@@ -119,23 +148,24 @@ impl<T: Element> Gemm for NativeGemm<T> {
         let side = self.side;
         let rows = side as isize;
         let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
-        // SAFETY: each matrix has side x side elements in rows of `side`, which is what the sizes (side, side, side),
-        // column strides 1 and row strides `side` describe; the result overlaps neither operand.
+        // The kernels write columns, so they are given all matrices transposed, and the operands in the other order.
+        // SAFETY: each matrix has side x side elements in rows of `side`, which transposed is what the sizes (side, side,
+        // side), column strides `side` and row strides 1 describe; the result overlaps neither operand.
         unsafe {
-            gemm::gemm(
+            T::kernel()(
                 side,
                 side,
                 side,
                 self.result.as_mut_ptr(),
-                1,
                 rows,
+                1,
                 false,
-                self.left.as_ptr(),
-                1,
-                rows,
                 self.right.as_ptr(),
-                1,
                 rows,
+                1,
+                self.left.as_ptr(),
+                rows,
+                1,
                 T::ZERO,
                 T::ONE,
                 false,

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
+use gemm_f32::gemm::f32::get_gemm_fn;
 
 use super::{CalibrationSettings, CollectError};
 
@@ -58,25 +59,26 @@ fn linear(m: usize, n: usize, k: usize, threads: usize) -> f64 {
     let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
     let stride = |length: usize| isize::try_from(length).unwrap_or(isize::MAX);
     shortest(|| {
-        // SAFETY: the result has m x n elements in rows of n, the left operand m x k in rows of k; the right operand is the
-        // transpose of n x k in rows of k, so its columns are k apart. The result overlaps neither operand.
+        // The kernels write columns, so what is computed is the transpose: the weights times the transpose of x.
+        // SAFETY: the result has m x n elements in rows of n, the weights n x k in rows of k and x m x k in rows of k;
+        // transposed, rows are columns. The result overlaps neither operand.
         unsafe {
-            gemm::gemm(
-                m,
+            get_gemm_fn()(
                 n,
+                m,
                 k,
                 result.as_mut_ptr(),
-                1,
                 stride(n),
+                1,
                 false,
-                x.as_ptr(),
-                1,
-                stride(k),
                 weight.as_ptr(),
+                1,
+                stride(k),
+                x.as_ptr(),
                 stride(k),
                 1,
-                0.0f32,
-                1.0f32,
+                0.0,
+                1.0,
                 false,
                 false,
                 false,

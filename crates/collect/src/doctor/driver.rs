@@ -6,8 +6,8 @@ use super::{CheckOutcome, Probe};
 use crate::environment::GpuProblem;
 use crate::tool::Version;
 
-/// The oldest CUDA a driver may offer. Today's PyTorch packages, candle's CUDA build and the records CUPTI gives are of
-/// CUDA 12; drivers before R525 offer CUDA 11.
+/// The oldest CUDA a driver may offer. Today's PyTorch packages and the records CUPTI gives are of CUDA 12; drivers before
+/// R525 offer CUDA 11.
 const OLDEST_CUDA: [u32; 2] = [12, 0];
 
 pub(super) fn examine(probe: &Probe) -> CheckOutcome {

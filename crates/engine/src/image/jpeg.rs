@@ -32,13 +32,12 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::RgbImage;
+    use crate::image::jpeg_encoder::encode;
 
     fn whole() -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let pixels: Vec<u8> = (0..48 * 48 * 3).map(|index| (index * 7919 % 251) as u8).collect();
-        let encoder = image::codecs::jpeg::JpegEncoder::new(&mut bytes);
-        image::ImageEncoder::write_image(encoder, &pixels, 48, 48, image::ExtendedColorType::Rgb8).unwrap();
-        bytes
+        let levels = (0..48 * 48 * 3).map(|index| (index * 7919 % 251) as u8).collect();
+        encode(&RgbImage::from_levels(48, 48, levels))
     }
 
     #[test]

@@ -4,7 +4,11 @@
 //! are, and reading them, is left to the caller; where their tokens stand in the prompt is left to `prompt`.
 
 mod crop_grid;
+mod decoder;
+mod format;
 mod jpeg;
+mod jpeg_encoder;
+mod orientation;
 mod resample;
 mod rgb_image;
 mod thumbnail;

@@ -1,10 +1,7 @@
 //! A decoded image: levels of red, green and blue, the right way up.
 
-use std::io::Cursor;
-
-use image::codecs::{jpeg::JpegDecoder, png::PngDecoder};
-use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, Limits, metadata::Orientation};
-
+use super::decoder::{Decoder, Failure};
+use super::format::Format;
 use super::jpeg;
 use crate::InputError;
 
@@ -32,87 +29,53 @@ pub struct RgbImage {
 
 /// Size of the image in `bytes`, from its header alone; `name` is what errors call it.
 pub fn measure(name: &str, bytes: &[u8]) -> Result<Page, InputError> {
-    let (mut decoder, format) = open(name, bytes)?;
-    let (width, height) = decoder.dimensions();
-    let turned = match orientation(decoder.as_mut()).map_err(|error| damaged(name, bytes, format, &error))? {
-        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH => {
-            true
-        }
-        Orientation::NoTransforms | Orientation::Rotate180 => false,
-        Orientation::FlipHorizontal | Orientation::FlipVertical => false,
-    };
-    Ok(if turned { Page { width: height, height: width } } else { Page { width, height } })
+    let (decoder, _) = open(name, bytes)?;
+    let [width, height] = decoder.size();
+    Ok(match decoder.orientation().is_turned() {
+        true => Page { width: height, height: width },
+        false => Page { width, height },
+    })
 }
 
 /// Decodes a PNG or JPEG image, turns it the right way up and drops transparency; `name` is what errors call it.
 pub fn decode(name: &str, bytes: &[u8]) -> Result<RgbImage, InputError> {
-    let (mut decoder, format) = open(name, bytes)?;
-    if format == ImageFormat::Jpeg && !jpeg::is_whole(bytes) {
-        return Err(InputError::TruncatedImage { name: name.into(), format: format_name(format), bytes: bytes.len() });
+    let (decoder, format) = open(name, bytes)?;
+    if format == Format::Jpeg && !jpeg::is_whole(bytes) {
+        return Err(failed(name, bytes, format, Failure::Truncated));
     }
-    let decoded = orientation(decoder.as_mut()).and_then(|orientation| {
-        let mut image = DynamicImage::from_decoder(decoder)?;
-        image.apply_orientation(orientation);
-        Ok(image.into_rgb8())
-    });
-    let image = decoded.map_err(|error| damaged(name, bytes, format, &error))?;
-    Ok(RgbImage { page: Page { width: image.width(), height: image.height() }, levels: image.into_raw() })
+    let ([width, height], orientation) = (decoder.size(), decoder.orientation());
+    let levels = decoder.levels().map_err(|failure| failed(name, bytes, format, failure))?;
+    Ok(orientation.upright(RgbImage { page: Page { width, height }, levels }))
 }
 
-type Decoder<'a> = Box<dyn ImageDecoder + 'a>;
-
 /// A decoder for the format that the first bytes tell, within the limits.
-fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, ImageFormat), InputError> {
+fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, Format), InputError> {
     if bytes.is_empty() {
         return Err(InputError::EmptyImage { name: name.into() });
     }
-    let Ok(format) = image::guess_format(bytes) else {
+    let Some(format) = Format::of(bytes) else {
         return Err(InputError::NotAnImage { name: name.into(), beginning: beginning(bytes) });
     };
-    let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(MOST_BYTES);
-    let opened: Result<Decoder, ImageError> = match format {
-        ImageFormat::Png => PngDecoder::with_limits(Cursor::new(bytes), limits).map(|decoder| Box::new(decoder) as _),
-        ImageFormat::Jpeg => JpegDecoder::new(Cursor::new(bytes)).map(|decoder| Box::new(decoder) as _),
-        other => return Err(InputError::UnreadFormat { name: name.into(), format: format_name(other).into() }),
-    };
-    let decoder = opened.map_err(|error| damaged(name, bytes, format, &error))?;
-    let (width, height) = decoder.dimensions();
+    let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+    let decoder = Decoder::open(bytes, format, most).map_err(|failure| failed(name, bytes, format, failure))?;
+    let [width, height] = decoder.size();
     if width == 0 || height == 0 {
         let reason = format!("it has {width} x {height} pixels");
-        return Err(InputError::DamagedImage { name: name.into(), format: format_name(format), reason });
+        return Err(failed(name, bytes, format, Failure::Damaged(reason)));
     }
-    if width.max(height) > MOST_SIDE || decoder.total_bytes() > MOST_BYTES {
+    if width.max(height) > MOST_SIDE || decoder.decoded_bytes() > MOST_BYTES {
         let (most_side, most_bytes) = (MOST_SIDE, MOST_BYTES);
         return Err(InputError::ImageTooLarge { name: name.into(), width, height, most_side, most_bytes });
     }
     Ok((decoder, format))
 }
 
-fn orientation(decoder: &mut dyn ImageDecoder) -> Result<Orientation, ImageError> {
-    decoder.orientation()
-}
-
-fn damaged(name: &str, bytes: &[u8], format: ImageFormat, error: &ImageError) -> InputError {
-    let (name, format) = (name.to_owned(), format_name(format));
-    match error {
-        ImageError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            InputError::TruncatedImage { name, format, bytes: bytes.len() }
-        }
-        other => InputError::DamagedImage { name, format, reason: other.to_string() },
-    }
-}
-
-fn format_name(format: ImageFormat) -> &'static str {
-    match format {
-        ImageFormat::Png => "PNG",
-        ImageFormat::Jpeg => "JPEG",
-        ImageFormat::Gif => "GIF",
-        ImageFormat::WebP => "WebP",
-        ImageFormat::Tiff => "TIFF",
-        ImageFormat::Bmp => "BMP",
-        ImageFormat::Avif => "AVIF",
-        other => other.extensions_str().first().copied().unwrap_or("unknown"),
+fn failed(name: &str, bytes: &[u8], format: Format, failure: Failure) -> InputError {
+    let (name, format) = (name.to_owned(), format.name());
+    match failure {
+        Failure::Truncated => InputError::TruncatedImage { name, format, bytes: bytes.len() },
+        Failure::Damaged(reason) => InputError::DamagedImage { name, format, reason },
+        Failure::Unread => InputError::UnreadFormat { name, format: format.into() },
     }
 }
 

@@ -1,17 +1,12 @@
 //! A small picture of a page, for people to know it by.
 
-use image::ExtendedColorType;
-use image::codecs::jpeg::JpegEncoder;
-
+use super::jpeg_encoder::encode;
 use super::resample::resize;
 use super::rgb_image::decode;
 use crate::InputError;
 
 /// Pixels along the longer side, at most.
 const SIDE: u32 = 160;
-
-/// Enough to tell pages apart by; text is not meant to be read.
-const QUALITY: u8 = 70;
 
 /// The image in `bytes` as a JPEG of at most 160 pixels along either side; `name` is what errors call it. Nothing of the file
 /// but its pixels is in it: no place, no camera, no comment.
@@ -22,27 +17,21 @@ pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
         if longer > SIDE { (u64::from(side) * u64::from(SIDE)).div_ceil(u64::from(longer)).max(1) as u32 } else { side }
     };
     let (width, height) = (scaled(page.width()), scaled(page.height()));
-    let small = if longer > SIDE { resize(&page, width as usize, height as usize) } else { page };
-    let mut jpeg = Vec::new();
-    JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
-        .encode(small.levels(), width, height, ExtendedColorType::Rgb8)
-        .map_err(|error| InputError::DamagedImage { name: name.into(), format: "JPEG", reason: error.to_string() })?;
-    Ok(jpeg)
+    Ok(encode(&if longer > SIDE { resize(&page, width as usize, height as usize) } else { page }))
 }
 
 #[cfg(test)]
 mod tests {
-    use image::{ImageFormat, RgbImage};
-
     use super::*;
     use crate::image::measure;
 
     fn png(width: u32, height: u32) -> Vec<u8> {
-        let mut bytes = std::io::Cursor::new(Vec::new());
-        RgbImage::from_fn(width, height, |x, y| image::Rgb([x as u8, y as u8, 9]))
-            .write_to(&mut bytes, ImageFormat::Png)
-            .unwrap();
-        bytes.into_inner()
+        let pixels: Vec<u8> = (0..width * height).flat_map(|at| [(at % width) as u8, (at / width) as u8, 9]).collect();
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.write_header().unwrap().write_image_data(&pixels).unwrap();
+        bytes
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Matmuls over strided operands: the only caller of the GEMM library.
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
+use gemm_f32::gemm::f32::get_gemm_fn;
 use rayon::prelude::*;
 
 /// A matrix, wherever its elements lie.
@@ -63,23 +64,24 @@ pub(crate) fn multiply(
         Threads::One => Parallelism::None,
         Threads::All => Parallelism::Rayon(rayon::current_num_threads()),
     };
+    // The library's kernels write columns, so they are given all matrices transposed, and the operands in the other order.
     // SAFETY: every element the matmul reads or writes was checked above to lie within its slice, and the output, being
     // borrowed mutably, overlaps neither operand.
     unsafe {
-        gemm::gemm(
-            m,
+        get_gemm_fn()(
             n,
+            m,
             k,
             y.as_mut_ptr(),
-            1,
             stride as isize,
+            1,
             output == Output::Add,
-            a.data.as_ptr(),
-            a.column as isize,
-            a.row as isize,
             b.data.as_ptr(),
-            b.column as isize,
             b.row as isize,
+            b.column as isize,
+            a.data.as_ptr(),
+            a.row as isize,
+            a.column as isize,
             1.0,
             factor,
             false,

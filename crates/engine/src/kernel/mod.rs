@@ -1,4 +1,4 @@
-//! What operations come down to on a processor: loops over slices of single-precision numbers, shared out among the
+//! What operations come down to on a processor: loops over slices of numbers, shared out among the
 //! threads and compiled for the vector unit at hand.
 //!
 //! Knows numbers and strides only. Which operation wants which loop, and on which tensors, is `op`'s business.
@@ -29,12 +29,16 @@ pub(crate) const PIECE: usize = 1 << 15;
 /// A vector of `length` that `fill` writes piece by piece, told where each starts; pieces hold whole multiples of `unit`
 /// elements and start out as zeros. Zeros are written piece by piece too, while the piece is in the cache: clearing the
 /// whole vector first would send it through memory twice.
-pub(crate) fn filled(length: usize, unit: usize, fill: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+pub(crate) fn filled<T: Copy + Default + Send>(
+    length: usize,
+    unit: usize,
+    fill: impl Fn(usize, &mut [T]) + Sync,
+) -> Vec<T> {
     let unit = unit.max(1);
     let piece = (PIECE / unit).max(1) * unit;
     let mut values = pages::room(length);
-    let work = |(index, room): (usize, &mut [MaybeUninit<f32>])| {
-        room.fill(MaybeUninit::new(0.0));
+    let work = |(index, room): (usize, &mut [MaybeUninit<T>])| {
+        room.fill(MaybeUninit::new(T::default()));
         // SAFETY: all of it was written in the line above.
         fill(index * piece, unsafe { room.assume_init_mut() });
     };
@@ -116,7 +120,7 @@ pub(crate) mod tests {
             }
         });
         assert!(values.iter().enumerate().all(|(index, value)| *value == index as f32));
-        assert!(filled(0, 4, |_, piece| assert!(piece.is_empty())).is_empty());
+        assert!(filled(0, 4, |_, piece: &mut [f32]| assert!(piece.is_empty())).is_empty());
     }
 
     #[test]

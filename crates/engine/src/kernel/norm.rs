@@ -111,6 +111,22 @@ pub(crate) fn channel_norm(x: &[f32], places: usize, weight: &[f32], bias: &[f32
     })
 }
 
+/// Each channel of `x [N, C, places]` times its scale plus its shift.
+pub(crate) fn scale_and_shift(x: &[f32], places: usize, scale: &[f32], shift: &[f32]) -> Vec<f32> {
+    let places = places.max(1);
+    filled(x.len(), places, |start, piece| {
+        for (index, (y, x)) in piece.chunks_exact_mut(places).zip(x[start..].chunks_exact(places)).enumerate() {
+            let channel = (start / places + index) % scale.len();
+            y.iter_mut().zip(x).for_each(|(y, x)| *y = x * scale[channel] + shift[channel]);
+        }
+    })
+}
+
+/// The mean of every `places` elements.
+pub(crate) fn means(x: &[f32], places: usize) -> Vec<f32> {
+    x.chunks_exact(places.max(1)).map(|channel| sum(channel) / places as f32).collect()
+}
+
 #[inline(always)]
 fn sum(values: &[f32]) -> f32 {
     fold(values, 0.0, |sum, value| sum + value, |a, b| a + b)
@@ -118,16 +134,11 @@ fn sum(values: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{Device, Tensor};
-
+    use super::super::runs::{View, copy};
     use super::super::tests::{numbers, worst};
     use super::*;
 
-    fn flat(tensor: candle_core::Result<Tensor>) -> Vec<f32> {
-        tensor.and_then(|tensor| tensor.flatten_all()).and_then(|tensor| tensor.to_vec1()).unwrap()
-    }
-
-    /// By the definition, in double precision: the tensor library's subtracts squares, which is less exact.
+    /// By the definition, in double precision.
     fn by_definition(x: &[f32], weight: &[f32], bias: &[f32], centred: bool, epsilon: f64) -> Vec<f32> {
         let width = weight.len();
         let row = |x: &[f32]| {
@@ -156,10 +167,19 @@ mod tests {
         // Two images of five channels and 300 places: more than one block, and not a whole number of them.
         let (n, channels, places) = (2, 5, 300);
         let (x, weight, bias) = (numbers(n * channels * places, 4), numbers(channels, 5), numbers(channels, 6));
-        let turned = Tensor::new(&x[..], &Device::Cpu).unwrap().reshape((n, channels, places)).unwrap();
-        let rows = flat(turned.transpose(1, 2));
-        let normed = layer_norm(&rows, &weight, &bias, 1e-6);
-        let wanted = Tensor::new(&normed[..], &Device::Cpu).unwrap().reshape((n, places, channels)).unwrap();
-        assert!(worst(&channel_norm(&x, places, &weight, &bias, 1e-6), &flat(wanted.transpose(1, 2))) < 1e-5);
+        // Channels and places of each image exchanged.
+        let turned = |data: &[f32], [high, wide]: [usize; 2]| {
+            copy(View { data, dims: &[n, wide, high], strides: &[high * wide, 1, wide] })
+        };
+        let normed = layer_norm(&turned(&x, [channels, places]), &weight, &bias, 1e-6);
+        let wanted = turned(&normed, [places, channels]);
+        assert!(worst(&channel_norm(&x, places, &weight, &bias, 1e-6), &wanted) < 1e-5);
+    }
+
+    #[test]
+    fn every_channel_has_its_own_scale_and_shift() {
+        let y = scale_and_shift(&[1., 2., 3., 4., 5., 6., 7., 8.], 2, &[10., 100.], &[0.5, 0.25]);
+        assert_eq!(means(&y, 4), [182.875, 402.875]);
+        assert_eq!(y, [10.5, 20.5, 300.25, 400.25, 50.5, 60.5, 700.25, 800.25]);
     }
 }

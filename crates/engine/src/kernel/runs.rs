@@ -1,13 +1,13 @@
-//! Walking strided tensors in the order of their elements, one run of evenly spaced elements at a time; and the copy that
-//! lays such a tensor out anew.
+//! Walking strided tensors in the order of their elements, one run of evenly spaced elements at a time; and the copies that
+//! lay such tensors out anew.
 
 use super::filled;
 
-/// A tensor of single-precision numbers, wherever its elements lie.
+/// A tensor, wherever its elements lie; of single-precision numbers where nothing else is said.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View<'a> {
+pub(crate) struct View<'a, T = f32> {
     /// Elements from the first one on.
-    pub(crate) data: &'a [f32],
+    pub(crate) data: &'a [T],
     pub(crate) dims: &'a [usize],
     /// Elements from one index to the next, by dimension.
     pub(crate) strides: &'a [usize],
@@ -92,45 +92,44 @@ impl<const N: usize> Walk<N> {
     }
 }
 
-/// The elements of `x` one behind the other.
-pub(crate) fn copy(x: View<'_>) -> Vec<f32> {
-    let walk = Walk::new(x.dims, [x.strides]);
-    filled(x.dims.iter().product(), 1, |start, piece| {
+impl<T: Copy> View<'_, T> {
+    /// Writes the elements from `start` on in order, as many as `y` has room for; `walk` is the order in which they are walked.
+    fn read(&self, walk: &Walk<1>, start: usize, y: &mut [T]) {
         let mut to = 0;
-        walk.visit(start, start + piece.len(), |[from], count| {
-            let y = &mut piece[to..to + count];
+        walk.visit(start, start + y.len(), |[from], count| {
+            let y = &mut y[to..to + count];
             match walk.step() {
-                [1] => y.copy_from_slice(&x.data[from..from + count]),
-                [step] => y.iter_mut().enumerate().for_each(|(index, y)| *y = x.data[from + index * step]),
+                [0] => y.fill(self.data[from]),
+                [1] => y.copy_from_slice(&self.data[from..from + count]),
+                [step] => y.iter_mut().enumerate().for_each(|(index, y)| *y = self.data[from + index * step]),
             }
             to += count;
         });
-    })
+    }
 }
 
-/// `x` with `after` zeros behind dimension `dim`, one behind the other.
-pub(crate) fn pad(x: View<'_>, dim: usize, after: usize) -> Vec<f32> {
-    let inner: usize = x.dims[dim + 1..].iter().product();
-    let (short, long) = (x.dims[dim] * inner, (x.dims[dim] + after) * inner);
-    let count: usize = x.dims[..dim].iter().product();
+/// The elements of `x` one behind the other.
+pub(crate) fn copy<T: Copy + Default + Send + Sync>(x: View<'_, T>) -> Vec<T> {
     let walk = Walk::new(x.dims, [x.strides]);
-    filled(count * long, inner.max(1), |start, piece| {
-        let end = start + piece.len();
-        let mut at = start;
-        while at < end {
-            let (block, inside) = (at / long, at % long);
-            let stop = ((block + 1) * long).min(end);
-            if inside < short {
-                let from = block * short + inside;
-                let mut to = at - start;
-                walk.visit(from, from + (short - inside).min(stop - at), |[from], count| {
-                    for (index, y) in piece[to..to + count].iter_mut().enumerate() {
-                        *y = x.data[from + index * walk.step()[0]];
-                    }
-                    to += count;
-                });
+    filled(x.dims.iter().product(), 1, |start, piece| x.read(&walk, start, piece))
+}
+
+/// `parts`, whose sizes differ in dimension `dim` alone, one behind the other in that dimension.
+pub(crate) fn concat(parts: &[View<'_>], dim: usize) -> Vec<f32> {
+    // What each part adds to a block, which is all that the dimensions before `dim` leave together.
+    let shares: Vec<usize> = parts.iter().map(|part| part.dims[dim..].iter().product()).collect();
+    let walks: Vec<Walk<1>> = parts.iter().map(|part| Walk::new(part.dims, [part.strides])).collect();
+    let block: usize = shares.iter().sum();
+    let blocks: usize = parts.first().map_or(0, |part| part.dims[..dim].iter().product());
+    filled(blocks * block, 1, |start, piece| {
+        let (mut index, mut inside, mut to) = (start / block.max(1), start % block.max(1), 0);
+        while to < piece.len() {
+            for ((part, walk), share) in parts.iter().zip(&walks).zip(&shares) {
+                let count = share.saturating_sub(inside).min(piece.len() - to);
+                part.read(walk, index * share + inside, &mut piece[to..to + count]);
+                (inside, to) = (inside.saturating_sub(*share), to + count);
             }
-            at = stop;
+            index += 1;
         }
     })
 }
@@ -174,14 +173,23 @@ mod tests {
     }
 
     #[test]
-    fn padding_adds_zeros_behind_one_dimension() {
+    fn parts_stand_behind_each_other_in_one_dimension() {
         let data: Vec<f32> = (1..=12).map(|value| value as f32).collect();
-        let x = View { data: &data, dims: &[2, 2, 3], strides: &strides(&[2, 2, 3]) };
-        assert_eq!(pad(x, 1, 1)[..9], [1., 2., 3., 4., 5., 6., 0., 0., 0.]);
-        assert_eq!(pad(x, 2, 2)[..10], [1., 2., 3., 0., 0., 4., 5., 6., 0., 0.]);
+        let x = View { data: &data, dims: &[2, 2, 3], strides: &[6, 3, 1] };
+        let zero = |dims| View { data: &[0.0], dims, strides: &[0, 0, 0] };
+        assert_eq!(concat(&[x, zero(&[2, 1, 3])], 1)[..9], [1., 2., 3., 4., 5., 6., 0., 0., 0.]);
+        assert_eq!(concat(&[x, zero(&[2, 2, 2])], 2)[..10], [1., 2., 3., 0., 0., 4., 5., 6., 0., 0.]);
+        let turned = View { data: &data, dims: &[2, 2, 3], strides: &[1, 6, 2] };
+        assert_eq!(concat(&[zero(&[0, 2, 3]), x, turned], 0)[10..18], [11., 12., 1., 3., 5., 7., 9., 11.]);
+    }
+
+    #[test]
+    fn parts_that_several_threads_copy_are_whole() {
         let big: Vec<f32> = (0..64 * 64 * 48).map(|value| value as f32).collect();
         let dims = [1, 64, 64, 48];
-        let padded = pad(View { data: &big, dims: &dims, strides: &strides(&dims) }, 2, 6);
+        let x = View { data: &big, dims: &dims, strides: &strides(&dims) };
+        let zeros = View { data: &[0.0], dims: &[1, 64, 6, 48], strides: &[0; 4] };
+        let padded = concat(&[x, zeros], 2);
         assert_eq!(padded.len(), 64 * 70 * 48);
         for (row, line) in padded.chunks_exact(70 * 48).enumerate() {
             assert_eq!(line[..64 * 48], big[row * 64 * 48..][..64 * 48]);

@@ -2,20 +2,19 @@
 
 use std::borrow::Cow;
 
-use candle_core::{Device, Result, Tensor};
 use types::{AttentionDetail, Chosen};
 
-use super::floats::TensorData;
+use crate::compute_error::{ComputeError, Result};
 use crate::kernel::attention::Attention;
 use crate::kernel::detailed_attention::{DetailedAttention, Hidden};
+use crate::tensor::Tensor;
 
 /// `q [B, H, S, D]`, `k` and `v [B, G, T, D]`, optional `bias [B, H, S, T]`, `sink [H]` or chosen keys `[B, S, keep]`.
 pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: AttentionDetail) -> Result<Tensor> {
-    let (batch, heads, queries, _) = inputs[0].dims4()?;
-    let width = inputs[2].dim(3)?;
-    let held: Vec<TensorData<'_>> = inputs.iter().map(|input| TensorData::new(input)).collect();
-    let [q, k, v] = [held[0].floats()?.rows(), held[1].floats()?.rows(), held[2].floats()?.rows()];
-    let numbers = held.get(3).filter(|_| detail.chosen != Chosen::Here);
+    let [batch, heads, queries, _] = inputs[0].sizes()?;
+    let [_, _, positions, _] = inputs[1].sizes()?;
+    let [q, k, v] = [inputs[0].floats()?.rows(), inputs[1].floats()?.rows(), inputs[2].floats()?.rows()];
+    let numbers = inputs.get(3).filter(|_| detail.chosen != Chosen::Here);
     let last: Option<Cow<'_, [f32]>> = numbers.map(|last| last.in_order()).transpose()?;
     let plain = Attention {
         queries: q.view(),
@@ -27,14 +26,14 @@ pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: At
     };
     let window = detail.window.map(|window| window as usize);
     let chosen = match detail.chosen {
-        Chosen::Here => Some(inputs[3].flatten_all()?.to_vec1::<i64>()?),
+        Chosen::Here => Some(inputs[3].longs()?),
         Chosen::Nobody | Chosen::Elsewhere => None,
     };
-    let hidden = match (&chosen, detail.chunked, window) {
+    let hidden = match (chosen, detail.chunked, window) {
         (Some(chosen), _, Some(keep)) => Hidden::AllBut { chosen, keep },
         (_, Some(before), Some(chunk)) => Hidden::OtherChunks { before: before as usize, chunk },
         // The cache gives no more keys than a single query sees; only several need a window of their own each.
-        (_, _, Some(window)) if window < inputs[1].dims()[2] => Hidden::BeforeWindow(window),
+        (_, _, Some(window)) if window < positions => Hidden::BeforeWindow(window),
         _ => Hidden::Nothing,
     };
     let sinks = last.as_deref().filter(|_| detail.sinks);
@@ -42,23 +41,25 @@ pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: At
     let mixed = if matches!(hidden, Hidden::Nothing) && softcap.is_none() && sinks.is_none() {
         plain.run()
     } else if plain.bias.is_some() {
-        candle_core::bail!("attention with a bias and a window, softcap or sinks at the same time is not supported");
+        let why = "attention with a bias and a window, softcap or sinks at the same time is not supported";
+        return Err(ComputeError::new(why));
     } else {
         DetailedAttention { plain, hidden, softcap, sinks }.run()
     };
-    Tensor::from_vec(mixed, (batch, heads, queries, width), &Device::Cpu)
+    Tensor::new(mixed, [batch, heads, queries, inputs[2].width()])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::tests::worst;
+    use crate::tensor::tests::random;
 
     /// Attention by its definition, one score at a time.
     fn by_definition(q: &Tensor, k: &Tensor, v: &Tensor, bias: &Tensor, causal: bool, scale: f64) -> Vec<f32> {
-        let (batch, heads, queries, width) = q.dims4().unwrap();
-        let (_, groups, keys, _) = k.dims4().unwrap();
-        let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        let (qs, ks, vs, biases) = (flat(q), flat(k), flat(v), flat(bias));
+        let [batch, heads, queries, width] = q.sizes().unwrap();
+        let [_, groups, keys, _] = k.sizes().unwrap();
+        let [qs, ks, vs, biases] = [q, k, v, bias].map(|tensor| tensor.in_order().unwrap());
         let mut out = Vec::new();
         for b in 0..batch {
             for h in 0..heads {
@@ -103,18 +104,16 @@ mod tests {
             (2, 1, 300, 700, true),
             (1, 1, 270, 1030, false),
         ] {
-            let random = |dims: &[usize]| Tensor::randn(0f32, 1.0, dims, &Device::Cpu).unwrap();
             // Heads behind positions in memory, as projections leave them.
-            let q = random(&[2, queries, heads, 8]).transpose(1, 2).unwrap();
-            let [k, v] = [0, 1].map(|_| random(&[2, keys, groups, 8]).transpose(1, 2).unwrap());
-            let bias = random(&[2, heads, queries, keys]);
-            let none = bias.zeros_like().unwrap();
+            let q = random(&[2, queries, heads, 8], 1).permute(&[0, 2, 1, 3]).unwrap();
+            let [k, v] = [2, 3].map(|seed| random(&[2, keys, groups, 8], seed).permute(&[0, 2, 1, 3]).unwrap());
+            let bias = random(&[2, heads, queries, keys], 4);
+            let none = Tensor::new(vec![0f32; 2 * heads * queries * keys], bias.dims()).unwrap();
             for (inputs, bias) in [(&[&q, &k, &v, &bias][..], &bias), (&[&q, &k, &v][..], &none)] {
                 let found = attention(inputs, causal, 0.3, AttentionDetail::default()).unwrap();
-                let found = found.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                 let wanted = by_definition(&q, &k, &v, bias, causal, 0.3);
-                let worst = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
-                assert!(worst < 1e-5, "{heads}/{groups} heads, {queries}/{keys}: off by {worst}");
+                let off = worst(&found.in_order().unwrap(), &wanted);
+                assert!(off < 1e-5, "{heads}/{groups} heads, {queries}/{keys}: off by {off}");
             }
         }
     }

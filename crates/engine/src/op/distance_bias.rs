@@ -1,11 +1,12 @@
 //! Scores of positions by their distance.
 
-use candle_core::{Device, Result, Tensor};
+use crate::compute_error::Result;
+use crate::tensor::Tensor;
 
 /// Rows of `table [L, H]` for `queries` at the end of `keys`: `[1, H, queries, keys]`.
 pub(super) fn scores(table: &Tensor, [queries, keys]: [u64; 2], furthest: u64, both_ways: bool) -> Result<Tensor> {
-    let (rows, heads) = table.dims2()?;
-    let table: Vec<f32> = table.flatten_all()?.to_vec1()?;
+    let [rows, heads] = table.sizes()?;
+    let table = table.in_order()?;
     let mut scores = Vec::with_capacity(heads * (queries * keys) as usize);
     for head in 0..heads {
         for query in keys - queries..keys {
@@ -15,7 +16,7 @@ pub(super) fn scores(table: &Tensor, [queries, keys]: [u64; 2], furthest: u64, b
             }
         }
     }
-    Tensor::from_vec(scores, (1, heads, queries as usize, keys as usize), &Device::Cpu)
+    Tensor::new(scores, [1, heads, queries as usize, keys as usize])
 }
 
 /// The row of a key that is `distance` behind the query. Half of the rows are for single distances, the others for ranges that
@@ -52,8 +53,7 @@ mod tests {
 
     #[test]
     fn the_last_query_is_at_the_last_key() {
-        let table = Tensor::arange(0f32, 8.0, &Device::Cpu).unwrap().reshape((8, 1)).unwrap();
-        let one = scores(&table, [1, 3], 100, false).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        assert_eq!(one, [2.0, 1.0, 0.0]);
+        let one = scores(&crate::tensor::tests::counted(&[8, 1]), [1, 3], 100, false).unwrap();
+        assert_eq!(*one.in_order().unwrap(), [2.0, 1.0, 0.0]);
     }
 }

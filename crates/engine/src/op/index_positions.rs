@@ -1,16 +1,17 @@
 //! The positions that sparse attention sees.
 
-use candle_core::{Device, Result, Tensor};
 use rayon::prelude::*;
+
+use crate::compute_error::Result;
+use crate::tensor::Tensor;
 
 /// `q [B, H, S, D]`, `k [B, 1, T, D]`, `weights [B, S, H]` to `[B, S, keep]`: for each query the keys up to its own with the
 /// largest sums over heads of weight times relu(q k), in no particular order. Factors that are the same for all keys change
 /// nothing and are left out.
 pub(super) fn chosen(inputs: &[&Tensor], keep: usize) -> Result<Tensor> {
-    let (batch, heads, queries, width) = inputs[0].dims4()?;
-    let positions = inputs[1].dim(2)?;
-    let [q, k, weights] = [0, 1, 2].map(|at: usize| inputs[at].flatten_all()?.to_vec1::<f32>());
-    let (q, k, weights) = (q?, k?, weights?);
+    let [batch, heads, queries, width] = inputs[0].sizes()?;
+    let [_, _, positions, _] = inputs[1].sizes()?;
+    let [q, k, weights] = [inputs[0].in_order()?, inputs[1].in_order()?, inputs[2].in_order()?];
     let rows = (0..batch * queries).into_par_iter().flat_map_iter(|row| {
         let (sequence, query) = (row / queries, row % queries);
         let seen = positions - queries + query + 1;
@@ -30,7 +31,7 @@ pub(super) fn chosen(inputs: &[&Tensor], keep: usize) -> Result<Tensor> {
         chosen
     });
     let rows: Vec<i64> = rows.collect();
-    Tensor::from_vec(rows, (batch, queries, keep), &Device::Cpu)
+    Tensor::new(rows, [batch, queries, keep])
 }
 
 #[cfg(test)]
@@ -40,11 +41,11 @@ mod tests {
     #[test]
     fn the_best_keys_up_to_the_query_are_chosen_and_missing_ones_are_marked() {
         // One head of width one: keys score what they are, unless that is below zero.
-        let tensor = |values: &[f32], dims: &[usize]| Tensor::from_slice(values, dims, &Device::Cpu).unwrap();
+        let tensor = |values: &[f32], dims: &[usize]| Tensor::new(values.to_vec(), dims).unwrap();
         let keys = tensor(&[3.0, -1.0, 5.0, 4.0], &[1, 1, 4, 1]);
         let (queries, weights) = (tensor(&[1.0, 1.0, 1.0], &[1, 1, 3, 1]), tensor(&[1.0, 1.0, 1.0], &[1, 3, 1]));
         let found = chosen(&[&queries, &keys, &weights], 3).unwrap();
-        let found: Vec<Vec<i64>> = found.squeeze(0).unwrap().to_vec2().unwrap();
-        assert_eq!(found, [[0, 1, -1], [2, 0, 1], [2, 3, 0]]);
+        assert_eq!(found.dims(), [1, 3, 3]);
+        assert_eq!(found.longs().unwrap(), [0, 1, -1, 2, 0, 1, 2, 3, 0]);
     }
 }

@@ -1,42 +1,48 @@
 //! Resampling of position tables, as a matmul with a small matrix of weights.
 
-use candle_core::{DType, Device, Result, Tensor};
 use types::InterpolationKind;
 
+use crate::compute_error::{ComputeError, Result};
 use crate::cubic;
+use crate::kernel::matmul::{Matrix, Output, Threads, multiply};
+use crate::tensor::Tensor;
 
 /// Resamples `[1, Y, X, C]` to `size`, or `[L, C]` to `size[0]` rows.
 pub(super) fn interpolate(x: &Tensor, kind: InterpolationKind, size: [u64; 2]) -> Result<Tensor> {
-    let dtype = x.dtype();
-    let single = x.to_dtype(DType::F32)?;
-    let resampled = match kind {
+    let [down, across] = size.map(|size| size as usize);
+    let values = x.in_order()?;
+    match kind {
         InterpolationKind::Linear => {
-            let (rows, _) = single.dims2()?;
-            matrix(rows, size[0] as usize, linear_row, x.device())?.matmul(&single.contiguous()?)?
+            let [rows, width] = x.sizes()?;
+            Tensor::new(resampled(&values, [rows, down], width, linear_row), [down, width])
         }
-        InterpolationKind::Bilinear => candle_core::bail!("bilinear position tables can only be modelled"),
+        InterpolationKind::Bilinear => Err(ComputeError::new("bilinear position tables can only be modelled")),
         InterpolationKind::Bicubic => {
-            let (n, high, wide, channels) = single.dims4()?;
-            let [down, across] = [size[0] as usize, size[1] as usize];
-            let over_rows = matrix(high, down, cubic_row, x.device())?;
-            let over_columns = matrix(wide, across, cubic_row, x.device())?;
-            let rows = single.contiguous()?.reshape((n, high, wide * channels))?;
-            let rows = over_rows.broadcast_as((n, down, high))?.contiguous()?.matmul(&rows)?;
-            let columns = rows.reshape((n * down, wide, channels))?;
-            let columns = over_columns.broadcast_as((n * down, across, wide))?.contiguous()?.matmul(&columns)?;
-            columns.reshape((n, down, across, channels))?
+            let [n, high, wide, channels] = x.sizes()?;
+            let rows = resampled(&values, [high, down], wide * channels, cubic_row);
+            Tensor::new(resampled(&rows, [wide, across], channels, cubic_row), [n, down, across, channels])
         }
-    };
-    resampled.to_dtype(dtype)
+    }
 }
 
-/// Weights `[out, in]` whose rows `fill` writes.
-fn matrix(inputs: usize, outputs: usize, fill: fn(usize, usize, usize, &mut [f32]), device: &Device) -> Result<Tensor> {
+/// Every `inputs` rows of `width` as `outputs` rows, with weights `[outputs, inputs]` whose rows `fill` writes.
+fn resampled(
+    x: &[f32],
+    [inputs, outputs]: [usize; 2],
+    width: usize,
+    fill: fn(usize, usize, usize, &mut [f32]),
+) -> Vec<f32> {
     let mut weights = vec![0f32; inputs * outputs];
-    for (row, weights) in weights.chunks_exact_mut(inputs).enumerate() {
+    for (row, weights) in weights.chunks_exact_mut(inputs.max(1)).enumerate() {
         fill(row, inputs, outputs, weights);
     }
-    Tensor::from_vec(weights, (outputs, inputs), device)
+    let blocks = x.chunks_exact((inputs * width).max(1));
+    let mut y = vec![0f32; blocks.len() * outputs * width];
+    for (x, y) in blocks.zip(y.chunks_exact_mut((outputs * width).max(1))) {
+        let (weights, x) = (Matrix::rows(&weights, inputs), Matrix::rows(x, width));
+        multiply([outputs, width, inputs], 1.0, weights, x, (y, width), Output::Replace, Threads::All);
+    }
+    y
 }
 
 /// Two neighbours, pixel centres at halves, edges held.
@@ -60,6 +66,7 @@ fn cubic_row(row: usize, inputs: usize, outputs: usize, weights: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::tests::{random, worst};
 
     #[test]
     fn weights_of_every_output_sum_to_one() {
@@ -77,9 +84,15 @@ mod tests {
 
     #[test]
     fn the_same_size_changes_nothing() {
-        let x = Tensor::randn(0f32, 1.0, (1, 6, 6, 3), &Device::Cpu).unwrap();
+        let x = random(&[1, 6, 6, 3], 1);
         let same = interpolate(&x, InterpolationKind::Bicubic, [6, 6]).unwrap();
-        let worst = (x - same).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
-        assert!(worst < 1e-6, "off by {worst}");
+        assert!(worst(&same, &x) < 1e-6);
+    }
+
+    #[test]
+    fn rows_between_two_are_mixed_from_both() {
+        let x = Tensor::new(vec![0f32, 10., 4., 30.], [2, 2]).unwrap();
+        let wide = interpolate(&x, InterpolationKind::Linear, [4, 0]).unwrap();
+        assert_eq!(*wide.in_order().unwrap(), [0., 10., 1., 15., 3., 25., 4., 30.]);
     }
 }

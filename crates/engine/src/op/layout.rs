@@ -1,115 +1,112 @@
 //! Operations that move data.
 
-use candle_core::{DType, Device, Result, Tensor};
-
-use super::floats::TensorData;
+use crate::compute_error::{ComputeError, Result};
 use crate::kernel::filled;
 use crate::kernel::linear::WeightSlice;
-use crate::kernel::runs;
+use crate::kernel::runs::{self, View};
+use crate::tensor::{Floats, Tensor};
 
 pub(super) fn copy(x: &Tensor) -> Result<Tensor> {
-    let held = TensorData::new(x);
-    Tensor::from_vec(runs::copy(held.floats()?.view()), x.dims(), &Device::Cpu)
+    Tensor::new(runs::copy(x.floats()?.view()), x.dims())
 }
 
-pub(super) fn pad(x: &Tensor, dim: usize, after: usize, dims: &[usize]) -> Result<Tensor> {
-    let held = TensorData::new(x);
-    Tensor::from_vec(runs::pad(held.floats()?.view(), dim, after), dims, &Device::Cpu)
+/// `x` with zeros behind dimension `dim`, as many as `dims` has more.
+pub(super) fn pad(x: &Tensor, dim: usize, dims: &[usize]) -> Result<Tensor> {
+    let mut behind = dims.to_vec();
+    behind[dim] -= x.dims()[dim];
+    let zeros = View { data: &[0.0], dims: &behind, strides: &vec![0; behind.len()] };
+    Tensor::new(runs::concat(&[x.floats()?.view(), zeros], dim), dims)
 }
 
 /// Rows of `table [V, O]`, in single precision.
 pub(super) fn embedding(ids: &Tensor, table: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    let (rows, width) = table.dims2()?;
-    let ids = ids.flatten_all()?.to_dtype(DType::I64)?.to_vec1::<i64>()?;
-    if let Some(id) = ids.iter().find(|id| usize::try_from(**id).map_or(true, |id| id >= rows)) {
-        candle_core::bail!("id {id} is not one of the table's {rows} rows");
-    }
-    let held = TensorData::new(table);
-    let stored = held.stored()?;
-    let values = filled(ids.len() * width, width, |start, piece| {
-        for (row, id) in piece.chunks_exact_mut(width.max(1)).zip(&ids[start / width.max(1)..]) {
-            let from = *id as usize * width;
-            match stored {
+    let [rows, width] = table.sizes()?;
+    let row = |id: &i64| match usize::try_from(*id) {
+        Ok(row) if row < rows => Ok(row),
+        _ => Err(ComputeError::new(format!("id {id} is not one of the table's {rows} rows"))),
+    };
+    let order = ids.longs()?.iter().map(row).collect::<Result<Vec<_>>>()?;
+    Tensor::new(picked(table.stored()?, width, &order), dims)
+}
+
+/// The rows of a table that `order` names, each of `width` numbers.
+pub(super) fn picked(table: WeightSlice<'_>, width: usize, order: &[usize]) -> Vec<f32> {
+    filled(order.len() * width, width, |start, piece| {
+        for (row, index) in piece.chunks_exact_mut(width.max(1)).zip(&order[start / width.max(1)..]) {
+            let from = index * width;
+            match table {
                 WeightSlice::Single(table) => row.copy_from_slice(&table[from..from + width]),
                 WeightSlice::Brain(table) => {
                     row.iter_mut().zip(&table[from..]).for_each(|(value, narrow)| *value = narrow.to_f32());
                 }
             }
         }
-    });
-    Tensor::from_vec(values, dims, &Device::Cpu)
+    })
 }
 
-pub(super) fn concat(inputs: &[&Tensor], dim: usize) -> Result<Tensor> {
-    // Sizes of one are repeated to what another part has.
-    let rank = inputs[0].rank();
-    let wide: Vec<usize> = (0..rank).map(|at| inputs.iter().map(|part| part.dims()[at]).max().unwrap_or(1)).collect();
+/// Sizes of one are repeated to what another part has.
+pub(super) fn concat(inputs: &[&Tensor], dim: usize, dims: &[usize]) -> Result<Tensor> {
     let part = |part: &&Tensor| {
-        let mut dims = wide.clone();
-        dims[dim] = part.dims()[dim];
-        part.broadcast_as(dims)?.contiguous()
+        let mut wide = dims.to_vec();
+        wide[dim] = part.dims()[dim];
+        part.expand(&wide)
     };
     let parts = inputs.iter().map(part).collect::<Result<Vec<_>>>()?;
-    Tensor::cat(&parts, dim)
+    let floats = parts.iter().map(Tensor::floats).collect::<Result<Vec<_>>>()?;
+    let views: Vec<View<'_>> = floats.iter().map(Floats::view).collect();
+    Tensor::new(runs::concat(&views, dim), dims)
 }
 
 /// Rows of `table [L, D]` for every query and key: row `i - j + keys - 1`.
-pub(super) fn relative_positions(table: &Tensor, queries: u64, keys: u64) -> Result<Tensor> {
-    let rows: Vec<u32> =
-        (0..queries).flat_map(|query| (0..keys).map(move |key| (query + keys - 1 - key) as u32)).collect();
-    let rows = Tensor::new(rows, table.device())?;
-    let width = table.dim(1)?;
-    table.index_select(&rows, 0)?.reshape((queries as usize, keys as usize, width))
+pub(super) fn relative_positions(table: &Tensor, queries: u64, keys: u64, dims: &[usize]) -> Result<Tensor> {
+    let [_, width] = table.sizes()?;
+    let order: Vec<usize> =
+        (0..queries).flat_map(|query| (0..keys).map(move |key| (query + keys - 1 - key) as usize)).collect();
+    Tensor::new(picked(WeightSlice::Single(&table.in_order()?), width, &order), dims)
 }
 
 /// `base [B, S, O]` with the n-th masked position replaced by row n of `rows [N, O]`.
 pub(super) fn replace_rows(inputs: &[&Tensor]) -> Result<Tensor> {
-    let (base, rows, mask) = (inputs[0], inputs[1], inputs[2]);
-    let (batch, length, width) = base.dims3()?;
-    let positions = batch * length;
-    let mask = mask.flatten_all()?.to_dtype(DType::U8)?.to_vec1::<u8>()?;
-    let mut next = 0;
-    let mut from = Vec::with_capacity(positions);
-    for (position, masked) in mask.iter().enumerate() {
-        if *masked == 0 {
-            from.push(position as u32);
-        } else {
-            from.push((positions + next) as u32);
-            next += 1;
-        }
+    let [available, width] = inputs[1].sizes()?;
+    let (rows, mask) = (inputs[1].in_order()?, inputs[2].bytes()?);
+    let masked = mask.iter().filter(|masked| **masked != 0).count();
+    if masked != available {
+        let why = format!("{masked} positions are masked, but there are {available} rows for them");
+        return Err(ComputeError::new(why));
     }
-    let available = rows.dim(0)?;
-    if next != available {
-        candle_core::bail!("{next} positions are masked, but there are {available} rows for them");
-    }
-    let both = Tensor::cat(&[&base.reshape((positions, width))?, rows], 0)?;
-    both.index_select(&Tensor::new(from, base.device())?, 0)?.reshape((batch, length, width))
+    let mut values = inputs[0].in_order()?.into_owned();
+    let positions = values.chunks_exact_mut(width.max(1)).zip(mask).filter(|(_, masked)| **masked != 0);
+    positions.zip(rows.chunks_exact(width.max(1))).for_each(|((position, _), row)| position.copy_from_slice(row));
+    Tensor::new(values, inputs[0].dims())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::linear::narrow;
+    use crate::tensor::tests::counted;
 
     #[test]
     fn masked_positions_get_the_rows_in_order() {
-        let base = Tensor::new(&[[[0f32], [1.], [2.], [3.]]], &Device::Cpu).unwrap();
-        let rows = Tensor::new(&[[10f32], [11.]], &Device::Cpu).unwrap();
-        let mask = Tensor::new(&[[0u8, 1, 0, 1]], &Device::Cpu).unwrap();
+        let base = counted(&[1, 4, 1]);
+        let rows = Tensor::new(vec![10f32, 11.], [2, 1]).unwrap();
+        let mask = Tensor::new(vec![0u8, 1, 0, 1], [1, 4]).unwrap();
         let out = replace_rows(&[&base, &rows, &mask]).unwrap();
-        assert_eq!(out.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0., 10., 2., 11.]);
-        assert!(replace_rows(&[&base, &rows.narrow(0, 0, 1).unwrap(), &mask]).is_err());
+        assert_eq!(*out.in_order().unwrap(), [0., 10., 2., 11.]);
+        assert!(replace_rows(&[&base, &rows.slice(0, 0, 1).unwrap(), &mask]).is_err());
     }
 
     #[test]
     fn embedded_rows_are_the_tables_in_both_types_and_unknown_ids_are_refused() {
-        let table = Tensor::new(&[[0f32, 1.], [2., 3.], [4., 5.]], &Device::Cpu).unwrap();
-        let ids = Tensor::new(&[[2i64, 0]], &Device::Cpu).unwrap();
-        for table in [table.clone(), table.to_dtype(DType::BF16).unwrap()] {
-            let found = embedding(&ids, &table, &[1, 2, 2]).unwrap();
-            assert_eq!(found.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [4., 5., 0., 1.]);
+        let table = counted(&[3, 2]);
+        let ids = Tensor::new(vec![2i64, 0], [1, 2]).unwrap();
+        let narrowed = Tensor::new(narrow(&table.in_order().unwrap()), [3, 2]).unwrap();
+        for table in [&table, &narrowed] {
+            let found = embedding(&ids, table, &[1, 2, 2]).unwrap();
+            assert_eq!(*found.in_order().unwrap(), [4., 5., 0., 1.]);
         }
         for wrong in [3i64, -1] {
-            let ids = Tensor::new(&[wrong], &Device::Cpu).unwrap();
+            let ids = Tensor::new(vec![wrong], [1]).unwrap();
             let error = embedding(&ids, &table, &[1, 2]).unwrap_err().to_string();
             assert!(error.contains(&format!("id {wrong} is not one of the table's 3 rows")), "{error}");
         }
@@ -117,9 +114,16 @@ mod tests {
 
     #[test]
     fn relative_rows_count_from_the_far_key() {
-        let table = Tensor::new(&[[0f32], [1.], [2.], [3.], [4.]], &Device::Cpu).unwrap();
-        let out = relative_positions(&table, 3, 3).unwrap();
-        let rows = out.reshape((3, 3)).unwrap().to_vec2::<f32>().unwrap();
-        assert_eq!(rows, [[2., 1., 0.], [3., 2., 1.], [4., 3., 2.]]);
+        let out = relative_positions(&counted(&[5, 1]), 3, 3, &[3, 3, 1]).unwrap();
+        assert_eq!(*out.in_order().unwrap(), [2., 1., 0., 3., 2., 1., 4., 3., 2.]);
+    }
+
+    #[test]
+    fn parts_of_size_one_are_repeated_and_padding_is_zero() {
+        let (x, y) = (counted(&[2, 1, 2]), Tensor::new(vec![8f32, 9.], [1, 1, 2]).unwrap());
+        let joined = concat(&[&x, &y], 1, &[2, 2, 2]).unwrap();
+        assert_eq!(*joined.in_order().unwrap(), [0., 1., 8., 9., 2., 3., 8., 9.]);
+        let padded = pad(&x, 2, &[2, 1, 3]).unwrap();
+        assert_eq!(*padded.in_order().unwrap(), [0., 1., 0., 2., 3., 0.]);
     }
 }

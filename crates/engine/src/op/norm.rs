@@ -1,48 +1,43 @@
 //! Normalisations.
 
-use candle_core::{D, Device, Result, Tensor};
-
-use super::floats::TensorData;
+use crate::compute_error::Result;
 use crate::kernel::norm;
+use crate::tensor::Tensor;
 
 pub(super) fn layer_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    let [x, weight] = [0, 1].map(|index| TensorData::new(inputs[index]));
+    let [x, weight] = [inputs[0].in_order()?, inputs[1].in_order()?];
     let bias = match inputs.get(2) {
-        Some(bias) => TensorData::new(bias).in_order()?.into_owned(),
-        None => vec![0.0; weight.in_order()?.len()],
+        Some(bias) => bias.in_order()?,
+        None => vec![0.0; weight.len()].into(),
     };
-    let y = norm::layer_norm(&x.in_order()?, &weight.in_order()?, &bias, epsilon as f32);
-    Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
+    Tensor::new(norm::layer_norm(&x, &weight, &bias, epsilon as f32), inputs[0].dims())
 }
 
 /// With a unit offset the factor is one more than the weight, without a weight it is one.
 pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64, unit_offset: bool) -> Result<Tensor> {
-    let x = TensorData::new(inputs[0]);
     let mut weight = match inputs.get(1) {
-        Some(weight) => TensorData::new(weight).in_order()?.into_owned(),
-        None => vec![1.0; inputs[0].dim(D::Minus1)?],
+        Some(weight) => weight.in_order()?,
+        None => vec![1.0; inputs[0].width()].into(),
     };
     if unit_offset {
-        weight.iter_mut().for_each(|weight| *weight += 1.0);
+        weight.to_mut().iter_mut().for_each(|weight| *weight += 1.0);
     }
-    Tensor::from_vec(norm::rms_norm(&x.in_order()?, &weight, epsilon as f32), inputs[0].dims(), &Device::Cpu)
+    Tensor::new(norm::rms_norm(&inputs[0].in_order()?, &weight, epsilon as f32), inputs[0].dims())
 }
 
 /// Over the channels of `[N, C, Y, X]`.
 pub(super) fn channel_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    let (_, _, rows, columns) = inputs[0].dims4()?;
-    let [x, weight, bias] = [0, 1, 2].map(|index| TensorData::new(inputs[index]));
-    let (weight, bias) = (weight.in_order()?, bias.in_order()?);
-    let y = norm::channel_norm(&x.in_order()?, rows * columns, &weight, &bias, epsilon as f32);
-    Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
+    let [_, _, rows, columns] = inputs[0].sizes()?;
+    let [x, weight, bias] = [inputs[0].in_order()?, inputs[1].in_order()?, inputs[2].in_order()?];
+    Tensor::new(norm::channel_norm(&x, rows * columns, &weight, &bias, epsilon as f32), inputs[0].dims())
 }
 
 /// With fixed statistics, folded into one scale and one shift for each channel.
 pub(super) fn batch_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    let [x, weight, bias, mean, variance] = [inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]];
-    let scale = (weight / (variance + epsilon)?.sqrt()?)?;
-    let shift = (bias - (mean * &scale)?)?;
-    let channels = weight.elem_count();
-    let folded = |tensor: &Tensor| tensor.reshape((1, channels, 1, 1));
-    x.broadcast_mul(&folded(&scale)?)?.broadcast_add(&folded(&shift)?)
+    let [_, channels, rows, columns] = inputs[0].sizes()?;
+    let [x, weight, bias] = [inputs[0].in_order()?, inputs[1].in_order()?, inputs[2].in_order()?];
+    let (mean, variance) = (inputs[3].in_order()?, inputs[4].in_order()?);
+    let scale: Vec<f32> = weight.iter().zip(&*variance).map(|(w, v)| w / (v + epsilon as f32).sqrt()).collect();
+    let shift: Vec<f32> = (0..channels).map(|at| bias[at] - mean[at] * scale[at]).collect();
+    Tensor::new(norm::scale_and_shift(&x, rows * columns, &scale, &shift), inputs[0].dims())
 }

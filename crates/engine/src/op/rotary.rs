@@ -1,19 +1,18 @@
 //! Rotary positions.
 
-use candle_core::{Device, Result, Tensor};
 use types::{RotaryForm, RotaryLayout, RotaryScaling};
 
-use super::floats::TensorData;
+use crate::compute_error::{ComputeError, Result};
 use crate::kernel::rotary::{Turns, rotary as run};
+use crate::tensor::Tensor;
 
 /// Rotates `x [B, H, S, D]`, the first position being `offset`.
 pub(super) fn rotary(x: &Tensor, theta: f64, offset: u64, form: RotaryForm) -> Result<Tensor> {
-    let (_, _, _, width) = x.dims4()?;
+    let [_, _, _, width] = x.sizes()?;
     let interleaved = form.layout == RotaryLayout::Interleaved;
     let (frequencies, magnitude) = frequencies(width, theta, form.scaling)?;
-    let held = TensorData::new(x);
     let turns = Turns { frequencies: &frequencies, magnitude, offset: offset as usize, interleaved };
-    Tensor::from_vec(run(held.floats()?.rows().view(), turns), x.dims(), &Device::Cpu)
+    Tensor::new(run(x.floats()?.rows().view(), turns), x.dims())
 }
 
 /// Angle of one position for every pair, and the factor on what is rotated. Single precision, as published: long prompts
@@ -50,7 +49,7 @@ fn frequencies(width: usize, theta: f64, scaling: RotaryScaling) -> Result<(Vec<
             (pairs.map(stretched).collect(), magnitude as f32)
         }
         RotaryScaling::Other(name) => {
-            candle_core::bail!("rotary scaling `{name}` can only be modelled")
+            return Err(ComputeError::new(format!("rotary scaling `{name}` can only be modelled")));
         }
     })
 }
@@ -58,17 +57,18 @@ fn frequencies(width: usize, theta: f64, scaling: RotaryScaling) -> Result<(Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::tests::{random, worst};
 
     #[test]
     fn interleaved_pairs_come_out_as_halves() {
-        let x = Tensor::randn(0f32, 1.0, (1, 2, 3, 8), &Device::Cpu).unwrap();
+        let x = random(&[1, 2, 3, 8], 1);
         let form = RotaryForm { layout: RotaryLayout::Interleaved, ..RotaryForm::default() };
         let found = rotary(&x, 10_000.0, 5, form).unwrap();
-        let order = Tensor::new(&[0u32, 2, 4, 6, 1, 3, 5, 7], &Device::Cpu).unwrap();
-        let halves = x.index_select(&order, 3).unwrap();
+        // Pairs side by side, then all first ones before all second ones.
+        let halves = x.reshape([1, 2, 3, 4, 2]).unwrap().permute(&[0, 1, 2, 4, 3]).unwrap();
+        let halves = halves.reshape([1, 2, 3, 8]).unwrap();
         let wanted = rotary(&halves, 10_000.0, 5, RotaryForm::default()).unwrap();
-        let worst = (found - wanted).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
-        assert!(worst == 0.0, "off by {worst}");
+        assert_eq!(worst(&found, &wanted), 0.0);
     }
 
     #[test]
@@ -95,22 +95,18 @@ mod tests {
 
     #[test]
     fn halves_turn_by_the_angle_of_their_position_in_any_layout() {
-        let x = Tensor::randn(0f32, 1.0, (2, 5, 3, 8), &Device::Cpu).unwrap();
-        let turned = x.transpose(1, 2).unwrap();
+        let turned = random(&[2, 5, 3, 8], 1).permute(&[0, 2, 1, 3]).unwrap();
         let found = rotary(&turned, 10_000.0, 7, RotaryForm::default()).unwrap();
-        let mut cosines = Vec::new();
-        let mut sines = Vec::new();
-        for position in 7..12 {
+        let mut wanted = turned.in_order().unwrap().into_owned();
+        for (row, x) in wanted.chunks_exact_mut(8).enumerate() {
             for pair in 0..4 {
-                let angle = position as f32 / 10_000f32.powf(pair as f32 / 4.0);
-                cosines.push(angle.cos());
-                sines.push(angle.sin());
+                let angle = (7 + row % 5) as f32 / 10_000f32.powf(pair as f32 / 4.0);
+                let (first, second) = (x[pair], x[pair + 4]);
+                x[pair] = first * angle.cos() - second * angle.sin();
+                x[pair + 4] = first * angle.sin() + second * angle.cos();
             }
         }
-        let table = |values: Vec<f32>| Tensor::from_vec(values, (5, 4), &Device::Cpu).unwrap();
-        let wanted =
-            candle_nn::rotary_emb::rope(&turned.contiguous().unwrap(), &table(cosines), &table(sines)).unwrap();
-        let worst = (found - wanted).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
-        assert!(worst < 1e-6, "off by {worst}");
+        let off = worst(&found, &Tensor::new(wanted, [2, 3, 5, 8]).unwrap());
+        assert!(off < 1e-6, "off by {off}");
     }
 }

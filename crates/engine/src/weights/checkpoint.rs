@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType as CandleType, Device, Tensor};
+use half::{bf16, f16};
 use memmap2::Mmap;
 use network::{Blueprint, ParamEntry};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use types::DType;
 
-use crate::op::candle_type;
-use crate::{EngineError, file};
+use crate::kernel::filled;
+use crate::tensor::Data;
+use crate::{EngineError, Tensor, file};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -63,18 +64,38 @@ fn tensor(file: &Path, entry: &ParamEntry, view: &TensorView<'_>, dtype: DType) 
             wanted: Box::new(entry.shape),
         });
     }
-    let wrong_type = |found: String| EngineError::WrongType { path: file.to_owned(), name: entry.path.clone(), found };
-    let stored = match view.dtype() {
-        Dtype::F64 => CandleType::F64,
-        Dtype::F32 => CandleType::F32,
-        Dtype::F16 => CandleType::F16,
-        Dtype::BF16 => CandleType::BF16,
-        other => return Err(wrong_type(format!("{other:?}"))),
-    };
-    let computed = candle_type(dtype).ok_or_else(|| wrong_type(dtype.to_string()))?;
-    Tensor::from_raw_buffer(view.data(), stored, &wanted, &Device::Cpu)
-        .and_then(|tensor| tensor.to_dtype(computed))
-        .map_err(|source| EngineError::Compute { op: "load weights", source })
+    let data = numbers(view, dtype == DType::Bf16).ok_or_else(|| EngineError::WrongType {
+        path: file.to_owned(),
+        name: entry.path.clone(),
+        found: format!("{:?}", view.dtype()),
+    })?;
+    Tensor::new(data, wanted).map_err(|source| EngineError::Compute { op: "load weights", source })
+}
+
+/// The numbers of a tensor in single precision, or in bf16; none where they are stored as something else.
+fn numbers(view: &TensorView<'_>, narrow: bool) -> Option<Data> {
+    let bytes = view.data();
+    Some(match (view.dtype(), narrow) {
+        (Dtype::F64, false) => converted(bytes, |bytes| f64::from_le_bytes(bytes) as f32).into(),
+        (Dtype::F64, true) => converted(bytes, |bytes| bf16::from_f64(f64::from_le_bytes(bytes))).into(),
+        (Dtype::F32, false) => converted(bytes, f32::from_le_bytes).into(),
+        (Dtype::F32, true) => converted(bytes, |bytes| bf16::from_f32(f32::from_le_bytes(bytes))).into(),
+        (Dtype::F16, false) => converted(bytes, |bytes| f16::from_le_bytes(bytes).to_f32()).into(),
+        (Dtype::F16, true) => converted(bytes, |bytes| bf16::from_f32(f16::from_le_bytes(bytes).to_f32())).into(),
+        (Dtype::BF16, false) => converted(bytes, |bytes| bf16::from_le_bytes(bytes).to_f32()).into(),
+        (Dtype::BF16, true) => converted(bytes, bf16::from_le_bytes).into(),
+        _ => return None,
+    })
+}
+
+/// What `convert` makes of every `N` bytes.
+fn converted<const N: usize, T: Copy + Default + Send>(bytes: &[u8], convert: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
+    let (elements, _) = bytes.as_chunks::<N>();
+    filled(elements.len(), 1, |start, piece| {
+        for (number, element) in piece.iter_mut().zip(&elements[start..]) {
+            *number = convert(*element);
+        }
+    })
 }
 
 /// The files of a checkpoint: itself, the shards of an index, or what a folder holds.
@@ -129,4 +150,28 @@ fn map(path: &Path) -> Result<Mmap, EngineError> {
     // SAFETY: the map is read while weights are copied out of it and dropped before this module returns. Another process
     // that truncates the file meanwhile can end this one with a bus error, which no reader of mapped files can prevent.
     unsafe { Mmap::map(&file) }.map_err(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_of_number_is_read_and_others_are_refused() {
+        let wanted = [1.5f32, -0.25, 3.0];
+        let bytes = |of: fn(f32) -> Vec<u8>| wanted.into_iter().flat_map(of).collect::<Vec<u8>>();
+        for (dtype, bytes) in [
+            (Dtype::F64, bytes(|value| f64::from(value).to_le_bytes().to_vec())),
+            (Dtype::F32, bytes(|value| value.to_le_bytes().to_vec())),
+            (Dtype::F16, bytes(|value| f16::from_f32(value).to_le_bytes().to_vec())),
+            (Dtype::BF16, bytes(|value| bf16::from_f32(value).to_le_bytes().to_vec())),
+        ] {
+            let view = TensorView::new(dtype, vec![3], &bytes).unwrap();
+            for narrow in [false, true] {
+                let read = Tensor::new(numbers(&view, narrow).unwrap(), [3]).unwrap();
+                assert_eq!(*read.in_order().unwrap(), wanted, "{dtype:?}");
+            }
+        }
+        assert!(numbers(&TensorView::new(Dtype::I8, vec![1], &[0]).unwrap(), false).is_none());
+    }
 }

@@ -5,11 +5,10 @@ mod synthetic;
 
 use std::path::PathBuf;
 
-use candle_core::Tensor;
 use network::{Blueprint, Param};
 use types::{Bytes, DType};
 
-use crate::EngineError;
+use crate::{EngineError, Tensor};
 
 /// Where parameters come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
