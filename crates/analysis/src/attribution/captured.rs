@@ -13,7 +13,7 @@ use types::{Facts, Nanos, Remark};
 use super::correlation::Join;
 use super::graph::launches_graph;
 use super::nesting::{ByThread, Open};
-use crate::time::capture;
+use crate::time::CaptureCall;
 
 /// Share of the nodes whose operator has to launch the same kernel each time.
 const CONSISTENT: f64 = 0.95;
@@ -28,7 +28,7 @@ pub fn is_capture(timeline: &Timeline) -> bool {
         if launches_graph(name) {
             return false;
         }
-        captures |= capture(name).is_some();
+        captures |= CaptureCall::of(name).is_some();
     }
     captures
 }
@@ -87,9 +87,9 @@ fn captures(timeline: &Timeline) -> Vec<Vec<Node>> {
     for place in calls {
         let HostCall { name, thread, start, .. } = *call(place);
         let (name, thread) = (timeline.name(name), thread.0 as usize);
-        match capture(name) {
-            Some(true) => open[thread] = Some(Vec::new()),
-            Some(false) => {
+        match CaptureCall::of(name) {
+            Some(CaptureCall::Begin) => open[thread] = Some(Vec::new()),
+            Some(CaptureCall::End) => {
                 if let Some(launches) = open[thread].take() {
                     found.push(nodes(timeline, ThreadId(thread as u32), &launches));
                 }
@@ -131,12 +131,13 @@ fn nodes(timeline: &Timeline, thread: ThreadId, launches: &[u32]) -> Vec<Node> {
 /// What a call adds to a graph that is captured.
 fn launched_kind(name: &str) -> Option<NodeKind> {
     let has = |part: &str| name.contains(part);
-    match () {
-        () if has("LaunchKernel") || has("LaunchCooperative") => Some(NodeKind::Kernel),
-        () if has("Memcpy") => Some(NodeKind::Copy),
-        () if has("Memset") => Some(NodeKind::Fill),
-        () => None,
+    if has("LaunchKernel") || has("LaunchCooperative") {
+        return Some(NodeKind::Kernel);
     }
+    if has("Memcpy") {
+        return Some(NodeKind::Copy);
+    }
+    has("Memset").then_some(NodeKind::Fill)
 }
 
 fn kind(kind: &WorkKind) -> Option<NodeKind> {

@@ -61,12 +61,12 @@ pub(super) fn of_title(name: &str, unit: &CounterUnit) -> RollUp {
         return RollUp::Max;
     }
     let is_counted = COUNTED.contains(&&*unit.to_string());
-    match () {
-        () if is_ratio || unit.to_string() == "warp" => RollUp::TimeWeightedMean,
-        () if is_counted => RollUp::Sum,
-        () if name.starts_with('#') || name.starts_with("Uses ") || name == "Stack Size" => RollUp::Max,
-        () => RollUp::TimeWeightedMean,
+    let is_mean = is_ratio || unit.to_string() == "warp";
+    if !is_mean && is_counted {
+        return RollUp::Sum;
     }
+    let is_limit = name.starts_with('#') || name.starts_with("Uses ") || name == "Stack Size";
+    if !is_mean && is_limit { RollUp::Max } else { RollUp::TimeWeightedMean }
 }
 
 fn is_rate(unit: &CounterUnit) -> bool {

@@ -21,12 +21,14 @@ impl Refusal {
     /// Why this timeline cannot be; `None` where it can.
     pub(super) fn of(timeline: &Timeline, launch: &[Option<u32>]) -> Option<Self> {
         let launched = launch.iter().flatten().count();
-        match () {
-            () if timeline.work.is_empty() => Some(Self::NoWork),
-            () if timeline.calls.is_empty() => Some(Self::NoCalls),
-            () if (launched as f64) < FEWEST_LAUNCHES * timeline.work.len() as f64 => Some(Self::NoLaunches),
-            () => None,
+        if timeline.work.is_empty() {
+            return Some(Self::NoWork);
         }
+        if timeline.calls.is_empty() {
+            return Some(Self::NoCalls);
+        }
+        let fewest = FEWEST_LAUNCHES * timeline.work.len() as f64;
+        ((launched as f64) < fewest).then_some(Self::NoLaunches)
     }
 
     /// Why, behind "not replayed:".

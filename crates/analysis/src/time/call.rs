@@ -60,13 +60,20 @@ pub(crate) fn cause_of_call(name: &str) -> Option<IdleCause> {
     starts(&["Memcpy", "Memset"]).then_some(IdleCause::Copying)
 }
 
-/// Whether a call opens or closes the capture of a graph.
-pub(crate) fn capture(name: &str) -> Option<bool> {
-    let call = function(name)?;
-    match () {
-        () if call.starts_with("StreamBeginCapture") => Some(true),
-        () if call.starts_with("StreamEndCapture") => Some(false),
-        () => None,
+/// A call around the capture of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CaptureCall {
+    Begin,
+    End,
+}
+
+impl CaptureCall {
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        let call = function(name)?;
+        if call.starts_with("StreamBeginCapture") {
+            return Some(Self::Begin);
+        }
+        call.starts_with("StreamEndCapture").then_some(Self::End)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use types::timeline::{HostCall, NameId, OperatorKind, Timeline};
 use types::{IdleCause, IdlePlace, Nanos};
 
-use super::call::{capture, cause_of_call, cause_of_name};
+use super::call::{CaptureCall, cause_of_call, cause_of_name};
 use super::span::{Span, Spans};
 use super::waiting::Waiting;
 use crate::python::user_frame;
@@ -202,11 +202,13 @@ fn called<'a>(threads: usize, calls: impl Iterator<Item = &'a HostCall>) -> Span
 
 /// Captures of graphs, from the call that opens one to that which closes it.
 fn captures<'a>(timeline: &Timeline, calls: impl Iterator<Item = &'a HostCall>) -> Vec<Span> {
-    let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| capture(name)).collect();
+    let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| CaptureCall::of(name)).collect();
     let mut marks: Vec<_> =
         calls.filter_map(|call| Some((call.thread, call.start, call.end(), kinds[call.name.index()]?))).collect();
     marks.sort_by_key(|(thread, start, ..)| (*thread, *start));
-    let closed = |pair: &[(_, Nanos, Nanos, bool)]| pair[0].3 && !pair[1].3 && pair[0].0 == pair[1].0;
+    let closed = |pair: &[(_, Nanos, Nanos, CaptureCall)]| {
+        (pair[0].3, pair[1].3) == (CaptureCall::Begin, CaptureCall::End) && pair[0].0 == pair[1].0
+    };
     marks.windows(2).filter(|pair| closed(pair)).map(|pair| Span::new(pair[0].1, pair[1].2)).collect()
 }
 

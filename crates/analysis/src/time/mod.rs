@@ -12,7 +12,7 @@ mod span;
 mod unix;
 mod waiting;
 
-pub(crate) use call::{capture, cause_of_call};
+pub(crate) use call::{CaptureCall, cause_of_call};
 pub(crate) use host::Host;
 pub use queue_depth::{QueueDepth, devices, queue_depth};
 pub use span::{Span, Spans};

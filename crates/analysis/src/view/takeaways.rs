@@ -32,10 +32,9 @@ fn takeaway<'a>(metrics: &'a Metrics, view: &StageView<'_>) -> Option<Takeaway<'
         Stage::Sam | Stage::Clip | Stage::Projector => return None,
     }
     let utilisation = stage.mfu.zip(stage.mbu);
-    let bound = utilisation.and_then(|(mfu, mbu)| match () {
-        () if mbu >= MUCH && mbu > mfu * CLEARLY => Some(Resource::Memory),
-        () if mfu >= MUCH && mfu > mbu * CLEARLY => Some(Resource::Compute),
-        () => None,
+    let is_clear = |one: f64, other: f64| one >= MUCH && one > other * CLEARLY;
+    let bound = utilisation.and_then(|(mfu, mbu)| {
+        if is_clear(mbu, mfu) { Some(Resource::Memory) } else { is_clear(mfu, mbu).then_some(Resource::Compute) }
     });
     let losses = metrics.conclusions.lost_time.iter().filter(|row| row.stage == Some(stage.name));
     let largest_loss = losses
