@@ -12,8 +12,10 @@ type Members = (&'static str, &'static [&'static str]);
 
 /// Circles that a recursive grammar makes: a name holds arguments, arguments are types, a type has a name; a remark holds facts, and a
 /// fact may be a remark.
-const GRAMMARS: &[Members] =
-    &[("ingest", &["demangle::arguments", "demangle::name", "demangle::types"]), ("types", &["facts", "remark"])];
+const GRAMMARS: &[Members] = &[
+    ("ingest", &["demangle::arguments", "demangle::name", "demangle::types"]),
+    ("types", &["conclusion::facts", "conclusion::remark"]),
+];
 
 /// Circles that callbacks make: CUPTI and the driver call into the library, whose parts share one state that must exist before
 /// any of them runs.

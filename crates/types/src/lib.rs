@@ -18,150 +18,112 @@
 //! ```
 
 mod analytic;
-mod bundle;
-mod capture;
-mod caveat;
 mod clock;
-mod collective;
-mod command;
-mod comparison;
-mod cost;
+mod compared;
+mod conclusion;
 pub mod counter;
-mod deep_plan;
-mod device;
-mod device_memory;
-mod device_time;
-mod diagnosis;
-mod disturbance;
-mod dtype;
-mod environment;
-mod facts;
+mod deep;
+pub mod documents;
 mod failure;
-mod finding;
-mod fleet;
-mod flop_check;
-mod forecast;
-mod hardware;
-mod inputs;
-mod kernel;
-mod kernel_report;
-mod layer_page;
 mod likeness;
-mod loss;
-mod manifest;
+mod machine;
 mod metrics;
-mod op;
-mod operator;
-mod origin;
-mod peak_memory;
-mod profile;
-mod quality;
+mod model;
 mod random;
-mod rank;
-mod region;
-mod region_report;
-mod remark;
-mod remedy;
-mod replay;
-mod rotary;
-mod runs;
+mod run;
 mod schema;
 mod stage;
 mod statistics;
-mod step;
-mod sweep;
 pub mod timeline;
-mod trace;
-mod trial;
 mod unit;
-mod validation;
 pub mod view;
-mod workload;
 
-pub use analytic::{
+pub use analytic::forecast::{
+    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, FamilyForecast, Forecast, ForecastRange,
+    ForecastTime, IntervalWidth, LaunchCost, LeftOut, ModeForecast,
+};
+pub use analytic::layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, PartCost};
+pub use analytic::origin::Origin;
+pub use analytic::report::{
     AnalyticReport, Assumption, Coverage, DevicePrediction, DeviceUsed, Exchange, MeasuredPart, MemoryNeed, ModelSpec,
     ModuleMetrics, ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, PartKind, RateUsed,
     RepetitionKind, StageCost, TargetOperator, TargetOperatorList, WorkloadProfile,
 };
-pub use bundle::{BundleFile, BundleIndex, LeftOutFile, Redaction};
-pub use capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
-pub use caveat::{Caveat, CaveatKind};
+pub use analytic::sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepForecast, SweepPoint};
 pub use clock::{Clock, ClockId, ClockKind};
-pub use collective::CollectiveSummary;
-pub use command::{CommandFacts, CommandRun, DeviceUse};
-pub use comparison::{
+pub use compared::comparison::{
     Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, ForecastChange, Gate, GateOutcome,
     Measured, Replication,
 };
-pub use cost::{Cost, Traffic};
-pub use deep_plan::{DeepPlan, PlannedPass};
-pub use device::{Device, DeviceId, Placement};
-pub use device_memory::{DeviceMemory, MemoryPoint, StepMemory};
-pub use device_time::{CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime};
-pub use diagnosis::{Check, Diagnosis, Verdict};
-pub use disturbance::{Disturbance, InferenceDisturbance};
-pub use dtype::{DType, UnknownDType};
-pub use environment::{
-    CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, NamedVersions, OperatingSystem, ToolVersion,
-    ToolVersions,
-};
-pub use facts::{Base, Fact, Facts, Share};
-pub use failure::{Exit, Failure};
-pub use finding::{EstimatedSaving, Finding, TriedSaving};
-pub use fleet::{
+pub use compared::fleet::{
     ClockBasis, Fleet, FleetClock, FleetCollective, FleetFinding, FleetIdle, FleetJob, FleetPathPart, FleetRank,
     SlowKernel, Trend, TrendChange, TrendPoint,
 };
-pub use flop_check::FlopCheck;
-pub use forecast::{
-    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, FamilyForecast, Forecast, ForecastRange,
-    ForecastTime, IntervalWidth, LaunchCost, LeftOut, ModeForecast,
+pub use conclusion::caveat::{Caveat, CaveatKind};
+pub use conclusion::facts::{Base, Fact, Facts, Share};
+pub use conclusion::finding::{EstimatedSaving, Finding, TriedSaving};
+pub use conclusion::loss::LostTime;
+pub use conclusion::quality::{QualityCounter, Severity};
+pub use conclusion::remark::Remark;
+pub use conclusion::remedy::{Remedies, Remedy, RemedyError, RemedyKind};
+pub use conclusion::trial::{OutputChange, RateChange, TimeChange, Trials, Try, TryStatus, TryTurn};
+pub use deep::kernel_report::{
+    CountedKernel, CounterFacts, KernelReport, ModelledKernel, PassRecord, SampledKernel, Spread,
 };
-pub use hardware::{
-    CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
-};
-pub use inputs::{InputCommand, InputFile, InputImage, InputPrompt, InputRole, InputSet};
-pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
-pub use kernel_report::{CountedKernel, CounterFacts, KernelReport, ModelledKernel, PassRecord, SampledKernel, Spread};
-pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, PartCost};
-pub use likeness::nearest;
-pub use loss::LostTime;
-pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
-pub use metrics::{
-    Aggregates, Breakdown, Conclusions, Conditions, Metrics, ModuleSummary, Overhead, PeakUsed, PlacedBy, RunHeader,
-    Sample, StageSummary, Times, Totals, Utilisation, Work,
-};
-pub use op::{ActivationKind, AttentionDetail, Chosen, InterpolationKind, Op, Role, Shape, Spec};
-pub use operator::{ClassGroup, OperatorGroups, OperatorPlace, OperatorRecord, OperatorSummary, ShapeGroup};
-pub use origin::Origin;
-pub use peak_memory::PeakMemory;
-pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
-pub use quality::{QualityCounter, Severity};
-pub use random::Random;
-pub use rank::{RankArrival, RankArrivals, RankSkew, RankSummary};
-pub use region::{RegionRecord, RegionSummary};
-pub use region_report::{
+pub use deep::region_report::{
     IncludeRecord, InstanceTimes, KernelPatterns, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture,
     RegionKernel, RegionLaunch, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals,
     RollUp, RolledValue, SectionValue,
 };
-pub use remark::Remark;
-pub use remedy::{Remedies, Remedy, RemedyError, RemedyKind};
-pub use replay::{CriticalPathPart, ReplayBasis, ReplaySummary, ReplayedChange, ReplayedTime, WhatIf};
-pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
-pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
-pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
-pub use stage::Stage;
-pub use statistics::{Statistics, Variance};
-pub use step::{RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, Steps};
-pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepForecast, SweepPoint};
-pub use trace::{
+pub use failure::{Exit, Failure};
+pub use likeness::nearest;
+pub use machine::device::{Device, DeviceId, Placement};
+pub use machine::diagnosis::{Check, Diagnosis, Verdict};
+pub use machine::environment::{
+    CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, NamedVersions, OperatingSystem, ToolVersion,
+    ToolVersions,
+};
+pub use machine::hardware::{
+    CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
+};
+pub use metrics::collective::CollectiveSummary;
+pub use metrics::command::{CommandFacts, CommandRun, DeviceUse};
+pub use metrics::device_memory::{DeviceMemory, MemoryPoint, StepMemory};
+pub use metrics::device_time::{CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime};
+pub use metrics::disturbance::{Disturbance, InferenceDisturbance};
+pub use metrics::flop_check::FlopCheck;
+pub use metrics::kernel::{KernelRecord, KernelSummary, LaunchShape};
+pub use metrics::operator::{ClassGroup, OperatorGroups, OperatorPlace, OperatorRecord, OperatorSummary, ShapeGroup};
+pub use metrics::peak_memory::PeakMemory;
+pub use metrics::profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
+pub use metrics::rank::{RankArrival, RankArrivals, RankSkew, RankSummary};
+pub use metrics::region::{RegionRecord, RegionSummary};
+pub use metrics::replay::{CriticalPathPart, ReplayBasis, ReplaySummary, ReplayedChange, ReplayedTime, WhatIf};
+pub use metrics::step::{RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, Steps};
+pub use metrics::trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,
 };
-pub use trial::{OutputChange, RateChange, TimeChange, Trials, Try, TryStatus, TryTurn};
+pub use metrics::{
+    Aggregates, Breakdown, Conclusions, Conditions, Metrics, ModuleSummary, Overhead, PeakUsed, PlacedBy, RunHeader,
+    Sample, StageSummary, Times, Totals, Utilisation, Work,
+};
+pub use model::cost::{Cost, Traffic};
+pub use model::dtype::{DType, UnknownDType};
+pub use model::op::{ActivationKind, AttentionDetail, Chosen, InterpolationKind, Op, Role, Shape, Spec};
+pub use model::rotary::{RotaryForm, RotaryLayout, RotaryScaling};
+pub use model::workload::{
+    AttentionKind, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload,
+};
+pub use random::Random;
+pub use run::bundle::{BundleFile, BundleIndex, LeftOutFile, Redaction};
+pub use run::capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
+pub use run::deep_plan::{DeepPlan, PlannedPass};
+pub use run::inputs::{InputCommand, InputFile, InputImage, InputPrompt, InputRole, InputSet};
+pub use run::manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
+pub use run::runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
+pub use run::validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
+pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
+pub use stage::Stage;
+pub use statistics::{Statistics, Variance};
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
-pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
-pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};
-
-pub mod documents;

@@ -32,12 +32,13 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::RgbImage;
-    use crate::image::jpeg_encoder::encode;
 
     fn whole() -> Vec<u8> {
-        let levels = (0..48 * 48 * 3).map(|index| (index * 7919 % 251) as u8).collect();
-        encode(&RgbImage::from_levels(48, 48, levels))
+        let levels: Vec<u8> = (0..48 * 48 * 3).map(|index| (index * 7919 % 251) as u8).collect();
+        let mut bytes = Vec::new();
+        let encoder = jpeg_encoder::Encoder::new(&mut bytes, 70);
+        encoder.encode(&levels, 48, 48, jpeg_encoder::ColorType::Rgb).unwrap();
+        bytes
     }
 
     #[test]

@@ -4,17 +4,18 @@
 //! are, and reading them, is left to the caller; where their tokens stand in the prompt is left to `prompt`.
 
 mod crop_grid;
+mod decode;
 mod decoder;
 mod format;
 mod jpeg;
-mod jpeg_encoder;
 mod orientation;
 mod resample;
 mod rgb_image;
 mod thumbnail;
 
 pub use crop_grid::crop_grid;
-pub use rgb_image::{Page, RgbImage, decode, measure};
+pub use decode::{decode, measure};
+pub use rgb_image::{Page, RgbImage};
 pub use thumbnail::thumbnail;
 
 use crate::{ImageBatch, PageImages};

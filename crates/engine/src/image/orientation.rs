@@ -1,6 +1,6 @@
 //! Which way up a camera held an image, as its metadata says.
 
-use super::RgbImage;
+use super::rgb_image::RgbImage;
 
 /// The tag of the orientation, and the type of its value, a 16-bit number.
 const TAG: u16 = 0x112;

@@ -1,12 +1,15 @@
 //! A small picture of a page, for people to know it by.
 
-use super::jpeg_encoder::encode;
+use jpeg_encoder::{ColorType, Encoder};
+
+use super::decode::decode;
 use super::resample::resize;
-use super::rgb_image::decode;
 use crate::InputError;
 
 /// Pixels along the longer side, at most.
 const SIDE: u32 = 160;
+
+const QUALITY: u8 = 70;
 
 /// The image in `bytes` as a JPEG of at most 160 pixels along either side; `name` is what errors call it. Nothing of the file
 /// but its pixels is in it: no place, no camera, no comment.
@@ -17,7 +20,12 @@ pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
         if longer > SIDE { (u64::from(side) * u64::from(SIDE)).div_ceil(u64::from(longer)).max(1) as u32 } else { side }
     };
     let (width, height) = (scaled(page.width()), scaled(page.height()));
-    Ok(encode(&if longer > SIDE { resize(&page, width as usize, height as usize) } else { page }))
+    let small = if longer > SIDE { resize(&page, width as usize, height as usize) } else { page };
+    let mut jpeg = Vec::new();
+    Encoder::new(&mut jpeg, QUALITY)
+        .encode(small.levels(), width as u16, height as u16, ColorType::Rgb)
+        .map_err(|error| InputError::DamagedImage { name: name.into(), format: "JPEG", reason: error.to_string() })?;
+    Ok(jpeg)
 }
 
 #[cfg(test)]

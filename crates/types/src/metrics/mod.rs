@@ -5,6 +5,22 @@
 //!
 //! The document is made of views, each of which owns its invariants; in the file their keys stand side by side.
 
+pub(crate) mod collective;
+pub(crate) mod command;
+pub(crate) mod device_memory;
+pub(crate) mod device_time;
+pub(crate) mod disturbance;
+pub(crate) mod flop_check;
+pub(crate) mod kernel;
+pub(crate) mod operator;
+pub(crate) mod peak_memory;
+pub(crate) mod profile;
+pub(crate) mod rank;
+pub(crate) mod region;
+pub(crate) mod replay;
+pub(crate) mod step;
+pub(crate) mod trace;
+
 mod breakdown;
 mod times;
 mod utilisation;

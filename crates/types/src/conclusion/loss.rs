@@ -20,6 +20,6 @@ pub struct LostTime {
     /// The part of it that findings say how to save.
     pub claimed_ns: Nanos,
     /// Those findings, by rule.
-    #[serde(deserialize_with = "crate::finding::rules")]
+    #[serde(deserialize_with = "crate::conclusion::finding::rules")]
     pub rules: Vec<String>,
 }

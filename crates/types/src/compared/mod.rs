@@ -1,0 +1,4 @@
+//! Runs and ranks side by side.
+
+pub(crate) mod comparison;
+pub(crate) mod fleet;
