@@ -1,6 +1,8 @@
 //! Walking strided tensors in the order of their elements, one run of evenly spaced elements at a time; and the copies that
 //! lay such tensors out anew.
 
+use types::Shape;
+
 use super::filled;
 
 /// A tensor, wherever its elements lie; of single-precision numbers where nothing else is said.
@@ -53,7 +55,8 @@ impl<const N: usize> Walk<N> {
         if start >= end {
             return;
         }
-        let mut index = vec![0usize; self.outer.len()];
+        let mut index = [0usize; Shape::MAX_RANK];
+        let index = &mut index[..self.outer.len()];
         let mut at = [0usize; N];
         let mut rest = start / self.length;
         for (index, (size, strides)) in index.iter_mut().zip(&self.outer).rev() {
@@ -92,44 +95,50 @@ impl<const N: usize> Walk<N> {
     }
 }
 
-impl<T: Copy> View<'_, T> {
-    /// Writes the elements from `start` on in order, as many as `y` has room for; `walk` is the order in which they are walked.
-    fn read(&self, walk: &Walk<1>, start: usize, y: &mut [T]) {
-        let mut to = 0;
-        walk.visit(start, start + y.len(), |[from], count| {
-            let y = &mut y[to..to + count];
-            match walk.step() {
-                [0] => y.fill(self.data[from]),
-                [1] => y.copy_from_slice(&self.data[from..from + count]),
-                [step] => y.iter_mut().enumerate().for_each(|(index, y)| *y = self.data[from + index * step]),
-            }
-            to += count;
-        });
-    }
-}
-
 /// The elements of `x` one behind the other.
 pub(crate) fn copy<T: Copy + Default + Send + Sync>(x: View<'_, T>) -> Vec<T> {
     let walk = Walk::new(x.dims, [x.strides]);
-    filled(x.dims.iter().product(), 1, |start, piece| x.read(&walk, start, piece))
+    filled(x.dims.iter().product(), 1, |start, piece| {
+        let mut to = 0;
+        walk.visit(start, start + piece.len(), |[from], count| {
+            let y = &mut piece[to..to + count];
+            match walk.step() {
+                [0] => y.fill(x.data[from]),
+                [1] => y.copy_from_slice(&x.data[from..from + count]),
+                [step] => y.iter_mut().enumerate().for_each(|(index, y)| *y = x.data[from + index * step]),
+            }
+            to += count;
+        });
+    })
 }
 
 /// `parts`, whose sizes differ in dimension `dim` alone, one behind the other in that dimension.
 pub(crate) fn concat(parts: &[View<'_>], dim: usize) -> Vec<f32> {
-    // What each part adds to a block, which is all that the dimensions before `dim` leave together.
-    let shares: Vec<usize> = parts.iter().map(|part| part.dims[dim..].iter().product()).collect();
-    let walks: Vec<Walk<1>> = parts.iter().map(|part| Walk::new(part.dims, [part.strides])).collect();
-    let block: usize = shares.iter().sum();
-    let blocks: usize = parts.first().map_or(0, |part| part.dims[..dim].iter().product());
-    filled(blocks * block, 1, |start, piece| {
-        let (mut index, mut inside, mut to) = (start / block.max(1), start % block.max(1), 0);
-        while to < piece.len() {
-            for ((part, walk), share) in parts.iter().zip(&walks).zip(&shares) {
-                let count = share.saturating_sub(inside).min(piece.len() - to);
-                part.read(walk, index * share + inside, &mut piece[to..to + count]);
-                (inside, to) = (inside.saturating_sub(*share), to + count);
-            }
-            index += 1;
+    let mut dims = parts.first().map_or(vec![0; dim + 1], |part| part.dims.to_vec());
+    dims[dim] = parts.iter().map(|part| part.dims[dim]).sum();
+    let strides: Vec<usize> = (0..dims.len()).map(|dim| dims[dim + 1..].iter().product()).collect();
+    // A block is all that dimensions before `dim` leave together; each part has its place in it.
+    let block = (dims[dim] * strides[dim]).max(1);
+    let mut end = 0;
+    let placed = parts.iter().map(|part| {
+        let place = end..end + part.dims[dim] * strides[dim];
+        end = place.end;
+        (part, place, Walk::new(part.dims, [part.strides, &strides]))
+    });
+    let placed: Vec<_> = placed.collect();
+    filled(dims.iter().product(), 1, |start, piece| {
+        for (part, place, walk) in &placed {
+            // Elements of the part that stand before one of the output.
+            let before =
+                |at: usize| at / block * place.len() + (at % block).clamp(place.start, place.end) - place.start;
+            walk.visit(before(start), before(start + piece.len()), |[from, to], count| {
+                let to = to + place.start - start;
+                match walk.step() {
+                    [0, 1] => piece[to..to + count].fill(part.data[from]),
+                    [1, 1] => piece[to..to + count].copy_from_slice(&part.data[from..from + count]),
+                    [by, on] => (0..count).for_each(|index| piece[to + index * on] = part.data[from + index * by]),
+                }
+            });
         }
     })
 }
