@@ -230,7 +230,7 @@ fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, CompareErr
 
 fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {
     let text = text(path)?;
-    serde_json::from_str(&text).map_err(|error| no_document(path, expected, &error))
+    serde_json::from_slice(text.as_bytes()).map_err(|error| no_document(path, expected, &error))
 }
 
 fn yaml<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {

@@ -109,7 +109,7 @@ pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
 fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
     let documents = RunDocuments::read(run.path());
     let shown = documents.shown();
-    let environment = run.read_text("env.json").ok().and_then(|text| serde_json::from_str(&text).ok());
+    let environment = run.read("env.json").ok().and_then(|text| serde_json::from_slice(&text).ok());
     let pages = environment.map(|environment| bundle::pages(metrics, &environment, shown.kernels, None, &[]).0);
     let regions = shown.regions.map(report::pages::regions::overview_page);
     let assumptions = run.read_text(&RunPageKind::Assumptions.file()).ok().map(|text| Page::verbatim(&text));

@@ -201,7 +201,7 @@ pub(crate) fn write_traced(
 
 /// The report of a run folder; a run has one where its model is known.
 pub(crate) fn read(folder: &Path) -> Option<AnalyticReport> {
-    serde_json::from_str(&std::fs::read_to_string(folder.join(REPORT)).ok()?).ok()
+    serde_json::from_slice(&std::fs::read(folder.join(REPORT)).ok()?).ok()
 }
 
 /// Writes the report and its pages; the step is for the caller to end.

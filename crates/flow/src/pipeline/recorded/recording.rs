@@ -147,7 +147,7 @@ pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
     }
     let failed = |reason: String| RecordingError::Unreadable { path: file.clone(), reason };
     let text = run.read_text("metrics.json").map_err(|error| failed(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+    serde_json::from_slice(text.as_bytes()).map_err(|error| failed(error.to_string()))
 }
 
 /// The files that the timeline of a run was read from, each with the digest that the run has of it.

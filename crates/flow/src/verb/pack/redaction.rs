@@ -289,7 +289,7 @@ fn as_json(run: &StoredRun, file: &Artifact, fate: &Fate) -> Result<Option<(Stri
 }
 
 fn inputs(documents: &BTreeMap<&str, (String, String)>) -> Option<InputSet> {
-    serde_json::from_str(&documents.get(provenance::INPUTS)?.1).ok()
+    serde_json::from_slice(documents.get(provenance::INPUTS)?.1.as_bytes()).ok()
 }
 
 /// This machine and its user. A run may come from another, whose users show in the paths of its documents.
