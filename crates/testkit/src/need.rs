@@ -30,12 +30,14 @@ pub enum Need {
     Transformers,
     /// An interpreter with duckdb or datafusion.
     QueryEngine,
+    /// An interpreter with duckdb and datafusion.
+    QueryEngines,
     /// A file or folder of the reference data, which lies beside the repository or where `LLM_PERF_REFERENCE` says.
     Reference(&'static str),
 }
 
 /// The names of all needs, in the order above.
-pub(crate) const NAMES: [&str; 13] = [
+pub(crate) const NAMES: [&str; 14] = [
     "browser",
     "firefox",
     "axe",
@@ -48,6 +50,7 @@ pub(crate) const NAMES: [&str; 13] = [
     "torch",
     "transformers",
     "query-engine",
+    "query-engines",
     "reference",
 ];
 
@@ -73,6 +76,7 @@ impl Need {
             Self::Torch => "torch",
             Self::Transformers => "transformers",
             Self::QueryEngine => "query-engine",
+            Self::QueryEngines => "query-engines",
             Self::Reference(_) => "reference",
         }
     }
@@ -97,8 +101,9 @@ impl Need {
                 "there is no python3 of at least 3.9 on PATH",
             ),
             Self::Torch => imports(&["torch"]),
-            Self::Transformers => imports(&["torch, transformers"]),
+            Self::Transformers => imports(&["torch and transformers"]),
             Self::QueryEngine => imports(&["duckdb", "datafusion"]),
+            Self::QueryEngines => imports(&["duckdb and datafusion"]),
             Self::Reference(path) => {
                 let path = reference(path);
                 absent(path.exists(), &format!("{} is not there (LLM_PERF_REFERENCE)", path.display()))
@@ -171,9 +176,9 @@ fn named(variable: &str, what: &str) -> Option<String> {
     }
 }
 
-/// A reason where the interpreter imports none of these.
+/// A reason where the interpreter imports none of these, each a package or two of them.
 fn imports(packages: &[&str]) -> Option<String> {
-    let found = packages.iter().any(|package| has_package(package));
+    let found = packages.iter().any(|package| has_package(&package.replace(" and ", ", ")));
     (!found).then(|| format!("{} does not import {}", interpreter().display(), packages.join(" or ")))
 }
 
@@ -200,6 +205,7 @@ mod tests {
             Need::Torch,
             Need::Transformers,
             Need::QueryEngine,
+            Need::QueryEngines,
             Need::Reference("x"),
         ];
         assert_eq!(needs.map(Need::name), NAMES);

@@ -1,36 +1,15 @@
 //! Exports of a real capture, opened by the tools that they are for: speedscope in a browser, and the command line of the Firefox
 //! profiler. CI fetches both from the npm registry.
 
-#[path = "support/browser.rs"]
-#[allow(dead_code, reason = "each test file takes what it needs")]
-mod browser;
-#[path = "support/scratch.rs"]
-#[allow(dead_code, reason = "each test file takes what it needs")]
-mod scratch;
-#[allow(dead_code, reason = "each test file takes what it needs")]
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::browser::{Browser, browser};
+use crate::scratch::{Output, Scratch};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use browser::{Browser, browser};
-use scratch::{Output, Scratch};
 use serde_json::{Value, json};
-
-/// Names the folder `dist/release` of speedscope.
-const SPEEDSCOPE: &str = "LLM_PERF_TEST_SPEEDSCOPE";
-/// Names `dist/profiler-cli.js` of `@firefox-devtools/profiler-cli`, which runs on node.
-const PROFILER_CLI: &str = "LLM_PERF_TEST_PROFILER_CLI";
-
-fn tool(variable: &str) -> Option<PathBuf> {
-    let found = std::env::var_os(variable).map(PathBuf::from);
-    if found.is_none() {
-        eprintln!("NOT CHECKED: {variable} is not set");
-    }
-    found
-}
+use testkit::need;
 
 /// A run, and its export as a file.
 fn exported(format: &str) -> (Scratch, PathBuf) {
@@ -58,9 +37,8 @@ fn speedscope(browser: &Browser, folder: &Path, scratch: &Scratch, file: &Path) 
     browser.wait("document.body.innerText.includes('Sandwich')");
 }
 
-#[test]
-fn speedscope_opens_its_format_and_sums_the_same_device_time() {
-    let (Some(folder), Some(browser)) = (tool(SPEEDSCOPE), browser()) else { return };
+pub(crate) fn speedscope_opens_its_format_and_sums_the_same_device_time() {
+    let (folder, browser) = (need::speedscope(), browser());
     let (scratch, file) = exported("speedscope");
     speedscope(&browser, &folder, &scratch, &file);
     let busy = scratch.json("run", "metrics.json")["device_time"][0]["busy_ns"].as_f64().unwrap();
@@ -70,9 +48,8 @@ fn speedscope_opens_its_format_and_sums_the_same_device_time() {
     assert!(found, "{row} is not among {rows}");
 }
 
-#[test]
-fn speedscope_opens_collapsed_stacks() {
-    let (Some(folder), Some(browser)) = (tool(SPEEDSCOPE), browser()) else { return };
+pub(crate) fn speedscope_opens_collapsed_stacks() {
+    let (folder, browser) = (need::speedscope(), browser());
     let (scratch, file) = exported("collapsed");
     speedscope(&browser, &folder, &scratch, &file);
     let said = browser.complaints().join("\n");
@@ -100,11 +77,9 @@ impl Drop for Session {
     }
 }
 
-#[test]
-fn the_firefox_profiler_opens_its_format_and_sums_the_same_stages_and_kernels() {
-    let Some(script) = tool(PROFILER_CLI) else { return };
+pub(crate) fn the_firefox_profiler_opens_its_format_and_sums_the_same_stages_and_kernels() {
     let (scratch, file) = exported("firefox");
-    let session = Session { script, home: scratch.path("home") };
+    let session = Session { script: need::profiler_cli(), home: scratch.path("home") };
     std::fs::create_dir_all(&session.home).unwrap();
     let loaded = session.command(&["load", file.to_str().unwrap()]).output().unwrap();
     let functions = |thread: &str| -> Value {
