@@ -1,38 +1,15 @@
 //! Attribution compared with what NVIDIA's tools and the ranges of real captures say.
 
 mod attribution_captures;
+mod projections;
 
 use std::collections::BTreeMap;
 
 use attribution_captures as captures;
 use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference, StageOrigin, attribute};
-use types::timeline::{RangeStyle, Timeline, WorkKind};
-use types::{Nanos, Stage};
-
-/// Instances, projected time, time on the host and kernels, copies and memsets by range.
-type Projected = BTreeMap<String, (u64, i64, i64, u64)>;
-
-/// A table of `nsys stats -r nvtx_gpu_proj_sum`.
-fn nvidia(csv: &str) -> Projected {
-    let row = |line: &str| {
-        let fields: Vec<&str> = line.split(',').collect();
-        let number = |place: usize| fields[place].parse::<i64>().unwrap();
-        assert_eq!(fields[1], "PushPop");
-        (fields[0].to_owned(), (number(4) as u64, number(2), number(3), number(10) as u64))
-    };
-    csv.lines().skip(1).map(row).collect()
-}
-
-/// Ours, with names as that table spells them: the default domain is a bare colon once any range has a domain.
-fn ours(timeline: &Timeline, attribution: &Attribution, default_domain: &str) -> Projected {
-    let sums = attribution.projections.sums(timeline).into_iter().filter(|sum| sum.style == RangeStyle::PushPop);
-    let named = sums.map(|sum| {
-        let domain = sum.domain.map_or(default_domain.to_owned(), |domain| format!("{}:", timeline.name(domain)));
-        let name = format!("{domain}{}", timeline.name(sum.name));
-        (name, (sum.instances, sum.projected_ns.get(), sum.host_ns.get(), sum.work))
-    });
-    named.collect()
-}
+use projections::{nvidia, ours};
+use types::Stage;
+use types::timeline::{Timeline, WorkKind};
 
 fn kernels_by_stage(timeline: &Timeline, attribution: &Attribution) -> BTreeMap<Option<Stage>, u64> {
     let mut counts = BTreeMap::new();
@@ -74,19 +51,6 @@ fn the_projection_of_ranges_is_the_one_nsys_prints() {
     let attribution = attribute(&timeline, &AttributionSettings::default());
     let expected = nvidia(&captures::text("nsys_stats/nsys-dsocr-nvtx_gpu_proj_sum.csv"));
     assert_eq!(ours(&timeline, &attribution, ":"), expected);
-}
-
-#[test]
-fn the_projection_of_hundreds_of_nested_ranges_is_the_one_nsys_prints() {
-    let Some(timeline) = captures::nsys_t4() else { return };
-    let Some(csv) = captures::third_party("nsys-t4/power_iteration__baseline_nvtx_gpu_proj_sum.csv") else { return };
-    let attribution = attribute(&timeline, &AttributionSettings::default());
-    let expected = nvidia(&String::from_utf8(csv).unwrap());
-    assert_eq!(ours(&timeline, &attribution, ""), expected);
-    assert!(expected.len() > 100);
-    // A program that is no language model has no stages, and none are made up.
-    assert_eq!(attribution.stages, []);
-    assert!(matches!(attribution.inference, Inference::Refused { .. }));
 }
 
 #[test]
@@ -178,19 +142,4 @@ fn both_captures_of_one_workload_have_the_same_work_in_every_step() {
         attribute(timeline, &AttributionSettings::default()).steps.iter().map(|step| step.work).collect()
     };
     assert_eq!(steps(&captures::torch_h200()), steps(&captures::nsys_h200()));
-}
-
-#[test]
-fn work_launched_before_the_trace_began_is_counted_and_not_placed_by_time() {
-    let Some(timeline) = captures::torch_h100() else { return };
-    let attribution = attribute(&timeline, &AttributionSettings::default());
-    let orphans = attribution.launch.iter().filter(|launch| launch.is_none()).count() as u64;
-    assert!(orphans > 0);
-    let counter = attribution.quality.iter().find(|counter| counter.counter == "work_without_launch").unwrap();
-    assert_eq!(counter.value, orphans);
-    let placed =
-        attribution.launch.iter().zip(&attribution.stage).filter(|(launch, stage)| launch.is_none() && stage.is_some());
-    assert_eq!(placed.count(), 0);
-    let time: Nanos = timeline.work.iter().map(|work| work.duration).sum();
-    assert_eq!(attribution.coverage.all.time, time);
 }

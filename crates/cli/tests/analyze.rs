@@ -170,21 +170,11 @@ fn the_root_is_the_workload_as_a_whole_and_counts_once() {
 }
 
 #[test]
-fn every_class_of_the_torchinfo_snapshots_is_covered() {
+fn every_class_of_the_torchinfo_snapshot_is_covered() {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torchinfo-unique-layers.json");
     let report = json(&["--torchinfo", ours.to_str().unwrap()]);
     assert_eq!(report["coverage"]["covered"], 30);
     assert_eq!(report["coverage"]["uncovered"], serde_json::json!([]));
-    let root = std::env::var_os("LLM_PERF_REFERENCE")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference"), PathBuf::from);
-    let theirs = root.join("third-party/torchinfo");
-    if theirs.is_dir() {
-        let report = json(&["--torchinfo", theirs.to_str().unwrap()]);
-        assert_eq!(report["coverage"]["covered"], 29);
-        assert_eq!(report["coverage"]["uncovered"], serde_json::json!([]));
-    } else {
-        eprintln!("not compared: {} is not there", theirs.display());
-    }
 }
 
 #[test]

@@ -105,22 +105,6 @@ fn the_modules_of_a_trace_that_names_none_are_found() {
     assert!((0.06..0.11).contains(&share), "{share}");
 }
 
-#[test]
-fn another_run_is_told_other_things() {
-    let reference = std::env::var_os("LLM_PERF_REFERENCE").map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    let trace = reference.unwrap_or(beside).join("third-party/kineto/h100-qwen1.5-0.5b.json.gz");
-    if !trace.exists() {
-        eprintln!("not checked: the trace of another project is not there");
-        return;
-    }
-    let rules = |metrics: &Value| -> Vec<String> {
-        rows(metrics, "findings").map(|one| one["rule"].as_str().unwrap().to_owned()).collect()
-    };
-    let [ours, _] = both();
-    assert_ne!(rules(&ours), rules(&imported(&trace, &[])));
-}
-
 /// Programs whose cause was put there. What each may be told and must not be told stands beside the recordings.
 #[test]
 fn a_program_is_told_the_cause_that_was_put_there_and_no_other() {

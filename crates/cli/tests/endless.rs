@@ -141,12 +141,10 @@ fn files_of_a_run_that_became_pipes_are_not_waited_for() {
     let scratch = Scratch::new();
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torch/small.json");
     assert_eq!(Output::of(scratch.command(&["import", trace.to_str().unwrap(), "--out", "run"])).code, 0);
-    for name in ["metrics.json", "inputs.yaml", "env.json", "config.yaml", "report.md"] {
+    for name in ["metrics.json", "env.json", "config.yaml", "report.md"] {
         let path = scratch.path("run").join(name);
-        if path.exists() {
-            fs::remove_file(&path).unwrap();
-            silent_pipe(&path);
-        }
+        fs::remove_file(&path).unwrap();
+        silent_pipe(&path);
     }
     for verb in [
         &["show", "./run"][..],

@@ -1,4 +1,4 @@
-//! `llm-perf fleet` on a job whose troubles are known, and on ranks of a stranger's.
+//! `llm-perf fleet` on a job whose troubles are known.
 
 #[path = "support/scratch.rs"]
 #[allow(dead_code, reason = "a fleet needs less of it than a profile")]
@@ -6,7 +6,7 @@ mod scratch;
 #[allow(dead_code, reason = "a fleet needs less of it than a profile")]
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use scratch::{Output, Scratch};
 use serde_json::{Value, json};
@@ -210,32 +210,4 @@ fn two_ranks_of_a_gpu_meet_on_one_clock_and_the_one_with_more_layers_is_late() {
         evidence.contains("last to reach 20 of 20 collectives") && evidence.contains("Its compute time is"),
         "{evidence}"
     );
-}
-
-#[test]
-fn ranks_of_a_stranger_have_the_figures_that_others_counted() {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from).join("third-party/traces");
-    let Ok(facts) = std::fs::read(folder.join("facts.json")) else {
-        println!("not checked, because it is not there: {}", folder.display());
-        return;
-    };
-    let facts: Value = serde_json::from_slice(&facts).unwrap();
-    let scratch = Scratch::new();
-    for rank in ["0", "1"] {
-        let file = folder.join(format!("dlrm-rank{rank}.json.gz")).display().to_string();
-        let import = ["import", &file, "--tables", "tables", "--job", "dlrm", "--out", rank];
-        assert_eq!(Output::of(scratch.command(&import)).code, 0);
-    }
-    let found = fleet(&scratch, &["tables"]);
-    let job = &found["jobs"][0];
-    assert_eq!((job["missing_ranks"].as_array().unwrap().len(), rules(&found).len()), (126, 0));
-    for (rank, row) in job["ranks"].as_array().unwrap().iter().enumerate() {
-        let counted = &facts[format!("dlrm-rank{rank}.json.gz")]["devices"][rank.to_string()];
-        for key in ["span_ns", "busy_ns", "communication_exposed_ns"] {
-            // They were counted in microseconds with a fraction; times of 4e18 ns have no room for one.
-            let apart = row[key].as_i64().unwrap() - counted[key].as_i64().unwrap();
-            assert!(apart.abs() <= 500, "rank {rank}: {key} is {apart} ns off");
-        }
-    }
 }

@@ -299,32 +299,6 @@ impl ArgBefore for Command {
     }
 }
 
-/// What the program prints on a terminal of 60 columns, which `script` of util-linux makes.
-#[cfg(target_os = "linux")]
-fn on_a_terminal(arguments: &str) -> String {
-    let program = llm_perf().get_program().to_owned();
-    let mut command = Command::new("script");
-    command.args(["-qec", &format!("{} -q {arguments}", program.display()), "/dev/null"]);
-    command.env("COLUMNS", "60").env("TERM", "dumb").stdin(Stdio::null());
-    let output = command.output().expect("`script` is there");
-    String::from_utf8(output.stdout).expect("text").replace('\r', "")
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn tables_keep_to_the_terminal_and_pipes_get_them_whole() {
-    for arguments in ["models", "models llama-3-8b", "hardware", "hardware h200", "workloads", "doctor", "schema"] {
-        let shown = on_a_terminal(arguments);
-        assert!(shown.lines().count() > 5, "{shown}");
-        // A word that is longer than the room for it, such as an address, stays whole.
-        let is_long = |line: &&str| line.chars().count() > 60 && line.split_whitespace().all(|word| word.len() < 30);
-        assert_eq!(shown.lines().find(is_long), None, "{arguments}: {shown}");
-    }
-    let piped = transcript(&["workloads"]);
-    let longest = piped.lines().map(|line| line.chars().count()).max();
-    assert!(longest > Some(60) && piped.lines().count() < 15, "{piped}");
-}
-
 /// A small trace of the torch profiler.
 fn trace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torch/small.json")

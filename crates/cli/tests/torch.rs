@@ -1,6 +1,6 @@
 //! `llm-perf profile --engine torch`: a recorded session replayed by a fake interpreter, and everything that can go wrong.
 //!
-//! What a real interpreter does is in `torch_live.rs`.
+//! What a real interpreter does is in the suite `python`.
 
 #![cfg(unix)]
 

@@ -1,7 +1,7 @@
 //! `llm-perf profile --engine torch --try`: a recorded session of tries replayed by a fake interpreter, whole, cut short and
 //! with a remedy that runs out of memory.
 //!
-//! What a real interpreter does is in `torch_live.rs`.
+//! What a real interpreter does is in the suite `python`.
 
 #![cfg(unix)]
 

@@ -6,15 +6,12 @@ use std::process::Command;
 
 use llm_perf_engine::nvtx::{Range, listening, problem};
 
-/// Set for the child process that pushes ranges, because a process attaches to a tool once.
-const CHILD: &str = "LLM_PERF_TEST_NVTX_CHILD";
+/// The test that pushes ranges.
+const CHILD: &str = "ranges_are_pushed_whether_or_not_a_tool_listens";
 
-/// Does its work only in the child process; the tests below read what it prints.
+/// The tests below run this one in a process of its own, because a process attaches to a tool once, and read what it prints.
 #[test]
-fn child() {
-    if std::env::var_os(CHILD).is_none() {
-        return;
-    }
+fn ranges_are_pushed_whether_or_not_a_tool_listens() {
     {
         let _prefill = Range::push("prefill");
         drop(Range::push("sam"));
@@ -27,7 +24,7 @@ fn child() {
 /// What the child prints, with the tool's library in its environment.
 fn run(library: Option<&Path>, more: &[(&str, &Path)]) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env(CHILD, "1").env_remove("NVTX_INJECTION64_PATH");
+    command.args(["--exact", CHILD, "--nocapture"]).env_remove("NVTX_INJECTION64_PATH");
     command.envs(more.iter().copied());
     if let Some(library) = library {
         command.env("NVTX_INJECTION64_PATH", library);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::PathBuf;
 
 use llm_perf_ingest::IngestError;
 use llm_perf_ingest::ncu::{self, DetailsPage, MessageLevel, NcuFile, NcuKind, RawPage};
@@ -68,15 +67,6 @@ fn message(bytes: &[u8]) -> String {
         Ok(NcuFile::Nothing(nothing)) => format!("nothing profiled: {} messages", nothing.len()),
         Err(error) => format!("{error}\nhint: {}", error.hint().unwrap()),
     }
-}
-
-/// A reference folder that is read in place and may be absent.
-fn reference(path: &str) -> PathBuf {
-    let folder = match std::env::var_os("LLM_PERF_REFERENCE") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference"),
-    };
-    folder.join(path)
 }
 
 /// Fields of a line without line breaks in it, found in another way than the reader finds them.
@@ -419,30 +409,6 @@ fn a_page_cut_at_any_byte_loses_rows_only_with_a_counter() {
             assert_eq!(found, expected, "cut at byte {end}");
         }
     }
-}
-
-#[test]
-fn sections_of_other_makers_are_read_in_place() {
-    let folder = reference("third-party/ncu-rtx5090");
-    let Ok(kernels) = std::fs::read_dir(&folder) else {
-        eprintln!("not checked: the third-party pages are not here; set LLM_PERF_REFERENCE to the reference folder");
-        return;
-    };
-    let files = kernels.flat_map(|kernel| std::fs::read_dir(kernel.unwrap().path()).unwrap());
-    let mut counts = BTreeMap::new();
-    for file in files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "csv")) {
-        let text = std::fs::read(&file).unwrap();
-        let page = details(&text);
-        assert_eq!((page.works.len(), page.quality.len()), (1, 0), "{}", file.display());
-        let lines = text.iter().filter(|byte| **byte == b'\n').count();
-        let (rows, _) = outcome(&text).unwrap();
-        assert_eq!(rows, lines - 1, "{}", file.display());
-        let absent = page.works[0].sections.iter().flat_map(|section| &section.metrics).filter(|m| m.value.is_none());
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        *counts.entry(name).or_insert(0) += absent.count();
-    }
-    assert_eq!(counts.len(), 7);
-    assert_eq!(counts["ncu.details.csv"], 6, "three counters this chip lacks, in two kernels");
 }
 
 proptest! {

@@ -1,8 +1,9 @@
 //! Tables of `nsys stats`, good and bad.
 
-use std::path::PathBuf;
+mod nsys_sums;
 
 use llm_perf_ingest::nsys::stats::{self, KernelSum, StatsFile, StatsKind, StatsTable};
+use nsys_sums::totals;
 use proptest::prelude::*;
 use types::{Failure, Nanos};
 
@@ -26,31 +27,6 @@ fn message(bytes: &[u8]) -> String {
         Ok(file) => format!("{} tables", file.tables.len()),
         Err(error) => format!("{error}\nhint: {}", error.hint().unwrap()),
     }
-}
-
-fn reference(path: &str) -> Option<Vec<u8>> {
-    let folder = match std::env::var_os("LLM_PERF_REFERENCE") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference"),
-    };
-    let bytes = std::fs::read(folder.join(path)).ok();
-    if bytes.is_none() {
-        eprintln!("not checked: {path} is not here; set LLM_PERF_REFERENCE to the reference folder");
-    }
-    bytes
-}
-
-/// Rows, nanoseconds and launches of a table of kernels, after the parts of each row are compared with each other.
-fn totals(table: &StatsTable) -> (usize, i64, u64) {
-    let kernels = &table.kernels;
-    assert_eq!((table.kind, table.rows), (StatsKind::Kernels, kernels.len() as u64));
-    for kernel in kernels {
-        let (total, count) = (kernel.total.get(), kernel.count as i64);
-        let (min, max) = (kernel.min.unwrap().get(), kernel.max.unwrap().get());
-        assert!(min * count <= total && total <= max * count, "{kernel:?}");
-    }
-    let total = kernels.iter().map(|kernel| kernel.total).sum::<Nanos>();
-    (kernels.len(), total.get(), kernels.iter().map(|kernel| kernel.count).sum())
 }
 
 #[test]
@@ -119,19 +95,6 @@ fn several_reports_in_one_output_are_all_read() {
     let lengths: Vec<u64> = file.tables.iter().map(|table| table.rows).collect();
     assert_eq!((lengths, file.quality.len()), (vec![116, 1, 1], 0));
     assert_eq!(file.skipped, ["NV Tools Extension (NVTX) data"]);
-}
-
-#[test]
-fn tables_of_other_makers_are_read_in_place() {
-    let cases = [
-        ("nsys-t4/power_iteration__baseline_cuda_gpu_kern_sum.csv", (10, 1_131_742_684, 3_689)),
-        ("nsys-rtx5090/rtx5090-dsocr-decode-cuda_gpu_kern_sum.csv", (46, 179_072_697, 78_016)),
-    ];
-    for (path, expected) in cases {
-        if let Some(bytes) = reference(&format!("third-party/{path}")) {
-            assert_eq!(totals(&one(&bytes)), expected, "{path}");
-        }
-    }
 }
 
 #[test]

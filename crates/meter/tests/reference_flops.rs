@@ -1,61 +1,10 @@
 //! FLOPs of the metered network against those counted on the published implementation.
 
-use std::path::PathBuf;
+mod deepseek_ocr;
 
-use llm_perf_meter::{Prediction, WorkloadSettings, predict};
-use network::{Model, Preset};
+use deepseek_ocr::{assert_close, metered, model, settings};
 use serde_json::Value;
-use types::{AttentionKind, Bytes, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Stage};
-
-/// What the flop counter counts as matrix work and the meter as vector work: the rotary angles, 128 FLOPs a position
-/// and layer. It is 3e-7 of a prefill and 1.3e-6 of a decode step.
-const TOLERANCE: f64 = 1e-5;
-
-fn model() -> Model {
-    Model::new(&Preset::find("deepseek-ocr").unwrap().config().unwrap())
-}
-
-fn settings(crop_grid: [u64; 2], seq_len: u64, steps: u64) -> WorkloadSettings {
-    WorkloadSettings {
-        profile_id: "test".into(),
-        description: String::new(),
-        doc_kind: PageKind::Synthetic,
-        num_pages: 1,
-        batch: 1,
-        dtype: None,
-        attention: AttentionKind::Eager,
-        logits: LogitsKind::All,
-        routing: RoutingKind::Balanced,
-        base_size: Some(1024),
-        image_size: Some(640),
-        crop_mode: None,
-        crop_grid: Some(crop_grid),
-        image_pixels: None,
-        text_tokens: None,
-        seq_len: Some(seq_len),
-        max_new_tokens: None,
-        decode_steps: Some(steps),
-        quantisation: Quantisation::default(),
-        parallel: Parallel::default(),
-    }
-}
-
-fn metered(model: &Model, settings: &WorkloadSettings) -> Prediction {
-    let workload = settings.resolve(model, types::DType::Bf16).unwrap();
-    predict(model, &workload).unwrap()
-}
-
-fn assert_close(what: &str, found: f64, wanted: f64) {
-    let error = (found - wanted).abs() / wanted;
-    assert!(error < TOLERANCE, "{what}: {found} against {wanted}, off by {error:e}");
-}
-
-fn vision_flops(model: &Model, prediction: &Prediction) -> f64 {
-    let vision = [Stage::Sam, Stage::Clip, Stage::Projector];
-    let inside = |stage: Option<Stage>| stage.is_some_and(|stage| vision.contains(&stage));
-    let ops = prediction.prefill.ops.iter().filter(|op| inside(model.blueprint().stage_of(op.module)));
-    ops.map(|op| op.cost.flops_matrix.as_f64()).sum()
-}
+use types::Bytes;
 
 #[test]
 fn prefill_and_decode_equal_the_flop_counter_on_both_workloads() {
@@ -89,35 +38,4 @@ fn one_token_reads_each_active_weight_once() {
     assert_eq!(prediction.footprint.kv_per_token, Some(Bytes::new(61_440)));
     assert_eq!(prediction.parameters, 3_336_106_240);
     assert_eq!(prediction.footprint.weights, Bytes::new(6_672_212_480));
-}
-
-#[test]
-fn every_row_of_the_published_crop_grid_figures_is_matched() {
-    let root = std::env::var_os("LLM_PERF_REFERENCE")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference"), PathBuf::from);
-    let file = root.join("third-party/crop-grid-flops.csv");
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        eprintln!("not compared: {} is not there", file.display());
-        return;
-    };
-    let model = model();
-    let mut rows = 0;
-    for line in text.lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let number = |index: usize| cells[index].parse::<u64>().unwrap();
-        let (grid, context, steps) = ([number(2), number(1)], number(3), number(4));
-        let wanted = cells[5].parse::<f64>().unwrap();
-        let found = match cells[0] {
-            "vision" => vision_flops(&model, &metered(&model, &settings(grid, 5000, 1))),
-            "vision+prefill" => metered(&model, &settings(grid, context, 1)).prefill.total().flops_matrix.as_f64(),
-            "decode" => {
-                let decode = metered(&model, &settings(grid, context, steps)).decode.unwrap();
-                decode.total().flops_matrix.as_f64()
-            }
-            other => panic!("unknown stage {other}"),
-        };
-        assert_close(line, found, wanted);
-        rows += 1;
-    }
-    assert!(rows > 0, "the file has no rows");
 }

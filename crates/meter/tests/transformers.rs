@@ -72,9 +72,9 @@ fn parameters_and_flops_of_every_family_equal_those_of_transformers() {
 #[test]
 fn caches_keep_as_many_elements_as_transformers_allocates() {
     let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut compared) = (Vec::new(), 0);
     for (name, case) in reference["cases"].as_object().unwrap() {
-        let Ok(config) = ModelConfig::from_json(name, &case["config"].to_string()) else { continue };
+        let config = ModelConfig::from_json(name, &case["config"].to_string()).unwrap();
         let model = Model::new(&config);
         // Encoders keep nothing.
         if model.cache().is_none() {
@@ -95,11 +95,15 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
         let copied = name == "falcon-40b";
         // Keys and values of the sequence itself, and those of an encoder.
         let wanted: u64 = ["cache", "cross"].iter().filter_map(|part| case[part].as_u64()).sum();
-        if !indexed && !windows && !copied && kept != wanted {
-            wrong.push(format!("{name}: {kept} against {wanted}"));
+        if !indexed && !windows && !copied {
+            compared += 1;
+            if kept != wanted {
+                wrong.push(format!("{name}: {kept} against {wanted}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(compared >= 99, "only {compared} caches");
 }
 
 #[test]

@@ -1,3 +1,5 @@
 //! What tests and benchmarks need made; not part of the tool.
 
 pub mod fleet;
+pub mod need;
+pub mod suite;

@@ -86,3 +86,21 @@ fn packages_hold_what_they_are_built_from_and_nothing_of_anybodys_machine() {
         assert!(bytes < 8 << 20, "{name} has {bytes} bytes");
     }
 }
+
+#[test]
+fn the_wheel_has_the_reader_its_types_and_the_program() {
+    let text = std::fs::read_to_string(root().join("pyproject.toml")).unwrap();
+    for line in [
+        "bindings = \"bin\"",
+        "python-source = \"python\"",
+        "module-name = \"llm_perf\"",
+        "manifest-path = \"crates/cli/Cargo.toml\"",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}");
+    }
+    for file in
+        ["python/llm_perf/__init__.py", "python/llm_perf/py.typed", "LICENSE-MIT", "LICENSE-APACHE", "README.md"]
+    {
+        assert!(root().join(file).is_file(), "{file}");
+    }
+}

@@ -28,9 +28,12 @@ const SESSION: [&str; 6] = ["--weights", "synthetic", "--device", "cuda:0", "--c
 /// What the runs left, and what the program said.
 pub(crate) struct Bundles {
     scratch: Scratch,
-    outputs: BTreeMap<&'static str, Output>,
+    outputs: Outputs,
     steps: Vec<Step>,
 }
+
+/// What the program said, by the name of the run.
+type Outputs = BTreeMap<&'static str, Output>;
 
 /// A step of the quickstart: the command, what it gave, and what to look for in that.
 pub(crate) type Step = (String, Output, Vec<String>);
@@ -44,16 +47,19 @@ pub(crate) fn capture(name: &str) -> String {
     tests().join("../../ingest/tests/fixtures").join(name).display().to_string()
 }
 
-impl Bundles {
-    pub(crate) fn make() -> Self {
-        let mut bundles = Self { scratch: Scratch::new(), outputs: BTreeMap::new(), steps: Vec::new() };
-        bundles.install();
-        bundles.profiles();
-        bundles.deep();
-        bundles.regions();
-        bundles.models();
-        bundles.quickstart();
-        bundles
+/// Runs in a folder, one after the other.
+struct Runs<'a> {
+    scratch: &'a Scratch,
+    outputs: Outputs,
+    steps: Vec<Step>,
+}
+
+impl<'a> Runs<'a> {
+    /// The runs that a function makes.
+    fn made(scratch: &'a Scratch, make: impl FnOnce(&mut Self)) -> Self {
+        let mut runs = Self { scratch, outputs: BTreeMap::new(), steps: Vec::new() };
+        make(&mut runs);
+        runs
     }
 
     fn install(&self) {
@@ -280,6 +286,33 @@ impl Bundles {
                 self.steps.push((line.to_owned(), Output::of(command), expected.clone()));
             }
         }
+    }
+}
+
+impl Bundles {
+    /// Runs of different verbs have nothing to do with each other, and are made at the same time.
+    pub(crate) fn make() -> Self {
+        let scratch = Scratch::new();
+        Runs::made(&scratch, |runs| runs.install());
+        let (folder, mut outputs, mut steps) = (&scratch, Outputs::new(), Vec::new());
+        std::thread::scope(|scope| {
+            let groups: [fn(&mut Runs<'_>); 4] = [
+                |runs| runs.profiles(),
+                |runs| runs.deep(),
+                |runs| runs.quickstart(),
+                |runs| {
+                    runs.regions();
+                    runs.models();
+                },
+            ];
+            let groups = groups.map(|make| scope.spawn(move || Runs::made(folder, make)));
+            for group in groups {
+                let Runs { outputs: said, steps: done, .. } = group.join().unwrap();
+                outputs.extend(said);
+                steps.extend(done);
+            }
+        });
+        Self { scratch, outputs, steps }
     }
 
     pub(crate) fn steps(&self) -> &[Step] {

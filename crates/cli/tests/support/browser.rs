@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,33 +21,15 @@ pub(crate) struct Browser {
     profile: Option<TempDir>,
 }
 
-/// Where `LLM_PERF_TEST_BROWSER` is set, as CI does once it has installed one, a missing browser fails the test.
-pub(crate) fn browser() -> Option<Browser> {
-    let found = program(&["chromedriver"]).zip(program(&["chromium", "google-chrome"]));
-    let Some((driver, binary)) = found else {
-        assert!(std::env::var_os("LLM_PERF_TEST_BROWSER").is_none(), "chromedriver and chromium are not on PATH");
-        eprintln!("NOT CHECKED: chromedriver and chromium are not on PATH (Debian: chromium-driver)");
-        return None;
-    };
-    Some(Browser::chromium(&driver, &binary))
+/// Chromium.
+pub(crate) fn browser() -> Browser {
+    let (driver, binary) = testkit::need::chromium();
+    Browser::chromium(&driver, &binary)
 }
 
-/// Firefox, where it is there; no environment variable asks for it.
-pub(crate) fn firefox() -> Option<Browser> {
-    let found = program(&["geckodriver"]).zip(program(&["firefox-esr", "firefox"]));
-    let Some((driver, binary)) = found else {
-        eprintln!(
-            "NOT CHECKED: geckodriver and firefox are not on PATH (Debian: firefox-esr; cargo install geckodriver)"
-        );
-        return None;
-    };
-    Some(Browser::firefox(&driver, &binary))
-}
-
-fn program(names: &[&str]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<_> = std::env::split_paths(&path).collect();
-    names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file())
+pub(crate) fn firefox() -> Browser {
+    let (driver, binary) = testkit::need::firefox();
+    Browser::firefox(&driver, &binary)
 }
 
 impl Browser {

@@ -71,7 +71,6 @@ fn is_revision(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::tests::patient;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -109,29 +108,6 @@ mod tests {
         let worktree = tempfile::tempdir().unwrap();
         std::fs::write(worktree.path().join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
         assert_eq!(revision_in_files(worktree.path()).as_deref(), Some(COMMIT));
-    }
-
-    #[test]
-    fn a_changed_file_makes_the_tree_dirty_and_an_unknown_one_does_not() {
-        let places = Places { limit: patient().limit, ..Places::of_this_machine() };
-        let Some(git) = places.on_path("git") else { return };
-        let root = tempfile::tempdir().unwrap();
-        let run = |arguments: &[&str]| {
-            let who = ["-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"];
-            let arguments: Vec<&str> = who.iter().chain(arguments).copied().collect();
-            let limit = std::time::Duration::from_secs(20);
-            ask(Command::new(&git, arguments).within(root.path()), limit).unwrap();
-        };
-        run(&["init", "--quiet"]);
-        std::fs::write(root.path().join("file"), "one").unwrap();
-        run(&["add", "file"]);
-        run(&["commit", "--quiet", "--message", "first"]);
-        std::fs::write(root.path().join("unknown"), "new").unwrap();
-        let clean = find(&places, root.path()).unwrap();
-        assert_eq!(clean.dirty, Some(false));
-        assert!(is_revision(&clean.revision));
-        std::fs::write(root.path().join("file"), "two").unwrap();
-        assert_eq!(find(&places, root.path()).unwrap(), GitInfo { dirty: Some(true), ..clean });
     }
 
     #[test]

@@ -150,28 +150,6 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_found_without_being_imported() {
-        let Some(python) = Places::of_this_machine().on_path("python3") else { return };
-        let packages = tempfile::tempdir().unwrap();
-        let torch = packages.path().join("torch");
-        std::fs::create_dir(&torch).unwrap();
-        std::fs::write(torch.join("__init__.py"), "raise SystemExit('imported')").unwrap();
-        std::fs::write(torch.join("version.py"), "cuda: Optional[str] = '13.0'").unwrap();
-        let distribution = packages.path().join("torch-2.11.0+cu130.dist-info");
-        std::fs::create_dir(&distribution).unwrap();
-        std::fs::write(distribution.join("METADATA"), "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0+cu130\n")
-            .unwrap();
-        let launcher = format!("PYTHONPATH='{}' exec '{}' \"$@\"", packages.path().display(), python.display());
-        let program = fake_program(&packages.path().join("bin"), "python3", &launcher);
-        let places = Places { python: Some(program), ..patient() };
-        let found = find(&places).unwrap().unwrap();
-        assert_eq!(found.torch.as_deref(), Some("2.11.0+cu130"));
-        assert_eq!(torch_cuda(&found.torch_folder.unwrap()).as_deref(), Some("13.0"));
-        assert!(found.folders.contains(&packages.path().to_owned()));
-        assert!(found.version.starts_with("3."), "{}", found.version);
-    }
-
-    #[test]
     fn an_interpreter_that_fails_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let answer = |script: &str| {

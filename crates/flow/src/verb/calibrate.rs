@@ -277,7 +277,8 @@ fn measure(
         return Err(failed(format!("{} {}", python.display(), outcome.ending), output));
     }
     let answer = std::fs::read_to_string(&facts).map_err(|error| failed(error.to_string(), Vec::new()))?;
-    let facts: Facts = serde_json::from_slice(answer.as_bytes()).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let facts: Facts =
+        serde_json::from_slice(answer.as_bytes()).map_err(|error| failed(error.to_string(), Vec::new()))?;
     if facts.moved {
         return Err(CalibrationError::RatesMoved { device: request.device.clone(), drift: facts.drift });
     }

@@ -1,11 +1,10 @@
-//! Estimates of shapes that were left out of the calibration, on public timings of an H200. The tables lie beside the
-//! repository or where `LLM_PERF_REFERENCE` says; without them there is nothing to compare with.
+//! Estimates of shapes that were left out of the calibration, on public timings of an H200, which are no part of this project.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
 
 use llm_perf_forecast::{Basis, Estimator, MeasuredPoint, fit, read_points};
 use meter::hardware::Catalogue;
+use testkit::need::{Need, reference};
 use types::{DeviceCalibration, Hardware, SchemaTag};
 
 struct Held {
@@ -18,14 +17,12 @@ fn h200() -> Hardware {
     Catalogue::built_in().unwrap().find("h200").unwrap().clone()
 }
 
-/// The points of a table; `None` where it is not there.
-fn table(name: &str) -> Option<Vec<MeasuredPoint>> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    let root = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from);
-    let bytes = std::fs::read(root.join("third-party/h200-op-timings").join(name)).ok()?;
+/// The points of a table.
+fn table(name: &str) -> Vec<MeasuredPoint> {
+    let bytes = std::fs::read(reference("third-party/h200-op-timings").join(name)).unwrap();
     let mut text = String::new();
     flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-    Some(read_points(name, &text, &h200()).unwrap())
+    read_points(name, &text, &h200()).unwrap()
 }
 
 /// A number that looks random and is the same every time (splitmix64).
@@ -84,7 +81,7 @@ fn held_out(points: &[MeasuredPoint], site: std::ops::Range<usize>, count: usize
     Held { median: errors[errors.len() / 2], p90: errors[errors.len() * 9 / 10], coverage }
 }
 
-/// Means over seeds, printed for whoever runs with `--nocapture`.
+/// Means over seeds, printed for whoever changes the estimate.
 fn mean(name: &str, points: &[MeasuredPoint], site: std::ops::Range<usize>, count: usize) -> Held {
     let seeds = 2;
     let all: Vec<Held> = (0..seeds).map(|seed| held_out(points, site.clone(), count, seed)).collect();
@@ -98,23 +95,40 @@ fn of_dtype(points: &[MeasuredPoint], dtype: types::DType) -> Vec<MeasuredPoint>
     points.iter().filter(|point| point.shape.dtype == dtype).cloned().collect()
 }
 
-#[test]
-fn unseen_gemms_are_estimated_within_a_few_percent() {
-    let Some(points) = table("gemm.csv.gz") else { return };
-    for dtype in [types::DType::Bf16, types::DType::Fp8] {
-        let held = mean(&format!("gemm {dtype}, 300 points"), &of_dtype(&points, dtype), 1..3, 300);
-        // A trial with a Gaussian process over the logarithms alone reached 4.3% and 12.2% on more of this table.
-        assert!(held.median < 0.043 && held.p90 < 0.126, "{} {}", held.median, held.p90);
-        assert!((0.85..=0.95).contains(&held.coverage), "{}", held.coverage);
-    }
+fn assert_gemms(dtype: types::DType) {
+    let held = mean(&format!("gemm {dtype}, 300 points"), &of_dtype(&table("gemm.csv.gz"), dtype), 1..3, 300);
+    // A trial with a Gaussian process over the logarithms alone reached 4.3% and 12.2% on more of this table.
+    assert!(held.median < 0.043 && held.p90 < 0.126, "{} {}", held.median, held.p90);
+    assert!((0.85..=0.95).contains(&held.coverage), "{}", held.coverage);
 }
 
-#[test]
-fn unseen_head_layouts_are_estimated_too() {
-    for name in ["context-attention.csv.gz", "generation-attention.csv.gz"] {
-        let Some(points) = table(name) else { return };
-        let held = mean(&format!("{name}, 1000 points"), &points, 2..5, 1000);
-        assert!(held.median < 0.08 && held.p90 < 0.22, "{} {}", held.median, held.p90);
-        assert!((0.82..=0.97).contains(&held.coverage), "{}", held.coverage);
+fn unseen_gemms_of_16_bits_are_estimated_within_a_few_percent() {
+    assert_gemms(types::DType::Bf16);
+}
+
+fn unseen_gemms_of_8_bits_are_estimated_within_a_few_percent() {
+    assert_gemms(types::DType::Fp8);
+}
+
+fn assert_attention(name: &str) {
+    let held = mean(&format!("{name}, 1000 points"), &table(name), 2..5, 1000);
+    assert!(held.median < 0.08 && held.p90 < 0.22, "{} {}", held.median, held.p90);
+    assert!((0.82..=0.97).contains(&held.coverage), "{}", held.coverage);
+}
+
+fn unseen_head_layouts_of_prompts_are_estimated_too() {
+    assert_attention("context-attention.csv.gz");
+}
+
+fn unseen_head_layouts_of_steps_are_estimated_too() {
+    assert_attention("generation-attention.csv.gz");
+}
+
+testkit::suite! {
+    [Need::Reference("third-party/h200-op-timings")] => {
+        unseen_gemms_of_16_bits_are_estimated_within_a_few_percent,
+        unseen_gemms_of_8_bits_are_estimated_within_a_few_percent,
+        unseen_head_layouts_of_prompts_are_estimated_too,
+        unseen_head_layouts_of_steps_are_estimated_too,
     }
 }

@@ -1,45 +1,23 @@
-//! The driver in a real interpreter, where one with torch is there. Elsewhere `torch.rs` replays a recorded session, and
-//! these tests say that they did not run.
+//! The driver in an interpreter with torch. The suite `torch` replays a recorded session.
 
-#![cfg(unix)]
+use testkit::need::interpreter;
 
-#[path = "support/scratch.rs"]
-mod scratch;
-mod support;
+use crate::scratch::{Output, Scratch};
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use scratch::{Output, Scratch};
-
-/// An interpreter that imports `package`.
-fn python(package: &str) -> Option<PathBuf> {
-    let named = std::env::var_os("LLM_PERF_PYTHON").map(PathBuf::from);
-    let program = named.unwrap_or_else(|| PathBuf::from("python3"));
-    let imports = Command::new(&program).args(["-c", &format!("import torch, {package}")]).output().ok()?;
-    if !imports.status.success() {
-        eprintln!("not checked: {} does not import torch and {package}", program.display());
-        return None;
-    }
-    Some(program)
-}
-
-fn run(scratch: &Scratch, python: &PathBuf, arguments: &[&str]) -> Output {
+fn run(scratch: &Scratch, arguments: &[&str]) -> Output {
     let mut command = scratch.command(&[&["profile", "--engine", "torch", "--out", "run"], arguments].concat());
-    command.arg("--python").arg(python);
+    command.arg("--python").arg(interpreter());
     Output::of(command)
 }
 
 const QUICK: [&str; 2] = ["dataset/sampling=sampling.smoke", "pipeline.torch_profiler.warmup_rounds=0"];
 
-#[test]
-fn the_dummy_resnet_runs_in_torch_alone() {
-    let Some(python) = python("json") else { return };
+pub(crate) fn the_dummy_resnet_runs_in_torch_alone() {
     let scratch = Scratch::new();
     let arguments =
         [&["--model", "dummy-shallow-resnet", "--device", "cpu", "--check-flops", "infer.image_size=16"], &QUICK[..]]
             .concat();
-    let output = run(&scratch, &python, &arguments);
+    let output = run(&scratch, &arguments);
     assert_eq!(output.code, 0, "{}", output.stderr);
     scratch.assert_whole_bundle("run");
     let metrics = scratch.json("run", "metrics.json");
@@ -51,13 +29,11 @@ fn the_dummy_resnet_runs_in_torch_alone() {
     }
 }
 
-#[test]
-fn a_model_of_transformers_is_made_from_its_config_and_counts_the_same_flops() {
-    let Some(python) = python("transformers") else { return };
+pub(crate) fn a_model_of_transformers_is_made_from_its_config_and_counts_the_same_flops() {
     let scratch = Scratch::new();
     let arguments =
         ["--model", "decoder-tiny", "--device", "cpu", "--check-flops", "infer.seq_len=24", "infer.max_new_tokens=3"];
-    let output = run(&scratch, &python, &[&arguments[..], &QUICK].concat());
+    let output = run(&scratch, &[&arguments[..], &QUICK].concat());
     assert_eq!(output.code, 0, "{}", output.stderr);
     scratch.assert_whole_bundle("run");
     let metrics = scratch.json("run", "metrics.json");
@@ -103,9 +79,7 @@ def broken():
     return model, (torch.ones(2, 9),)
 "#;
 
-#[test]
-fn a_factory_of_the_users_is_run_and_what_is_wrong_with_one_is_told() {
-    let Some(python) = python("json") else { return };
+pub(crate) fn a_factory_of_the_users_is_run_and_what_is_wrong_with_one_is_told() {
     let cases = [
         ("build", 0, ""),
         ("without_inputs", 1, "no vocabulary to draw random tokens from"),
@@ -119,16 +93,14 @@ fn a_factory_of_the_users_is_run_and_what_is_wrong_with_one_is_told() {
         let scratch = Scratch::new();
         std::fs::write(scratch.path("my_models.py"), FACTORIES).unwrap();
         let model = format!("my_models:{name}");
-        let output = run(&scratch, &python, &[&["--model", &model, "--device", "cpu"], &QUICK[..]].concat());
+        let output = run(&scratch, &[&["--model", &model, "--device", "cpu"], &QUICK[..]].concat());
         assert_eq!(output.code, code, "{name}: {}", output.stderr);
         assert!(output.stderr.contains(message), "{name}: {}", output.stderr);
         assert!(!output.stdout.contains("garbage"), "{name}");
     }
 }
 
-#[test]
-fn code_that_a_folder_brings_is_not_run_unasked() {
-    let Some(python) = python("transformers") else { return };
+pub(crate) fn code_that_a_folder_brings_is_not_run_unasked() {
     let scratch = Scratch::new();
     let folder = scratch.path("model");
     std::fs::create_dir(&folder).unwrap();
@@ -137,7 +109,7 @@ fn code_that_a_folder_brings_is_not_run_unasked() {
     std::fs::write(folder.join("config.json"), config).unwrap();
     let mark = scratch.path("it-ran");
     std::fs::write(folder.join("mine.py"), format!("open({:?}, 'w')\n", mark)).unwrap();
-    let output = run(&scratch, &python, &[&["--model", "./model", "--device", "cpu"], &QUICK[..]].concat());
+    let output = run(&scratch, &[&["--model", "./model", "--device", "cpu"], &QUICK[..]].concat());
     assert_eq!(output.code, 2, "{}", output.stderr);
     assert!(
         output.stderr.contains("its own Python code") && output.stderr.contains("--trust-remote-code"),
@@ -147,14 +119,12 @@ fn code_that_a_folder_brings_is_not_run_unasked() {
     assert!(!mark.exists());
 }
 
-#[test]
-fn remedies_are_tried_in_turns_and_one_that_needs_a_gpu_says_so() {
-    let Some(python) = python("transformers") else { return };
+pub(crate) fn remedies_are_tried_in_turns_and_one_that_needs_a_gpu_says_so() {
     let scratch = Scratch::new();
     let tries = "last-logits,bf16,batch-2,warm-up,cuda-graph";
     let arguments = ["--model", "decoder-tiny", "--device", "cpu", "--try", tries, "infer.seq_len=24"];
     let more = ["infer.max_new_tokens=4", "pipeline.torch_profiler.enabled=false"];
-    let output = run(&scratch, &python, &[&arguments[..], &more, &QUICK].concat());
+    let output = run(&scratch, &[&arguments[..], &more, &QUICK].concat());
     assert_eq!(output.code, 0, "{}", output.stderr);
     let metrics = scratch.json("run", "metrics.json");
     let find = |remedy: &str| {

@@ -1,25 +1,16 @@
-//! What is concluded from traces of other people's runs, read in place where they are: every figure of `facts.json`, which an
-//! independent program has summed up, and what is true and false of each.
-
-#[path = "support/scratch.rs"]
-#[allow(dead_code, reason = "an import needs less of it than a profile")]
-mod scratch;
-mod support;
+//! What is concluded from traces of other people's runs, read in place: every figure of `facts.json`, which an independent program
+//! has summed up, and what is true and false of each.
 
 use std::path::{Path, PathBuf};
 
-use scratch::{Output, Scratch};
 use serde_json::Value;
+use testkit::need::reference;
 
-/// The folder of the traces; absent where it is not there.
-fn traces() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from).join("third-party/traces");
-    let is_there = folder.join("facts.json").is_file();
-    if !is_there {
-        println!("not checked, because it is not there: {}", folder.display());
-    }
-    is_there.then_some(folder)
+use crate::scratch::{Output, Scratch};
+
+/// The folder of the traces.
+fn traces() -> PathBuf {
+    reference("third-party/traces")
 }
 
 /// An imported trace: its metrics, and all pages as one text.
@@ -84,9 +75,8 @@ fn assert_near(found: i64, fact: &Value, rows: i64, name: &str) {
     assert!((found - fact).abs() <= most, "{name}: {found} is not {fact}");
 }
 
-#[test]
-fn every_figure_of_other_programs_is_found_again() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn every_figure_of_other_programs_is_found_again() {
+    let folder = traces();
     let facts: Value = serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
     for (file, fact) in facts.as_object().unwrap() {
         let Imported { metrics, .. } = import(&[folder.join(file)], &[]);
@@ -275,9 +265,8 @@ const TRUTHS: &[Truth] = &[
     },
 ];
 
-#[test]
-fn what_an_expert_says_first_is_said_first_and_what_is_false_is_not_said() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn what_an_expert_says_first_is_said_first_and_what_is_false_is_not_said() {
+    let folder = traces();
     let mut wrong = Vec::new();
     for truth in TRUTHS {
         let Imported { metrics, pages, terminal } = import(&[folder.join(truth.file)], &[]);
@@ -310,9 +299,8 @@ fn without_names(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-#[test]
-fn steps_that_an_engine_annotates_are_what_it_says() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn steps_that_an_engine_annotates_are_what_it_says() {
+    let folder = traces();
     let Imported { metrics, pages, .. } = import(&[folder.join("mi300-sglang-qwen3-8b-extend.json.gz")], &[]);
     let step = &metrics["steps"]["list"][0];
     assert_eq!((&step["label"], &step["batch"]["tokens"]), (&"prefill".into(), &15_360.into()));
@@ -360,9 +348,8 @@ const FAMILIES: &[(&str, &str, f64, f64)] = &[
     ("vllm-piecewise.json.gz", "moe", 0.785, 0.81),
 ];
 
-#[test]
-fn kernels_are_of_the_families_an_expert_names_and_hardly_any_of_none() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn kernels_are_of_the_families_an_expert_names_and_hardly_any_of_none() {
+    let folder = traces();
     let facts: Value = serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
     for file in facts.as_object().unwrap().keys() {
         let Imported { metrics, .. } = import(&[folder.join(file)], &[]);
@@ -386,9 +373,8 @@ fn kernels_are_of_the_families_an_expert_names_and_hardly_any_of_none() {
     }
 }
 
-#[test]
-fn ranks_of_one_job_are_compared_at_the_collectives_they_share() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn ranks_of_one_job_are_compared_at_the_collectives_they_share() {
+    let folder = traces();
     let files = ["dlrm-rank0.json.gz", "dlrm-rank1.json.gz"].map(|file| folder.join(file));
     let Imported { metrics, pages, terminal } = import(&files, &[]);
     assert_invariants(&metrics, "dlrm");
@@ -426,9 +412,8 @@ fn steps_without_marks(folder: &Path, file: &str) -> Value {
     metrics["steps"].clone()
 }
 
-#[test]
-fn kernels_that_repeat_show_the_steps_that_the_profiler_had_marked() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn kernels_that_repeat_show_the_steps_that_the_profiler_had_marked() {
+    let folder = traces();
     // 8,568 and 2,700 kernels, as `facts.json` counts them.
     for (file, steps, kernels) in [("a100-training-before.json.gz", 6, 1_428), ("nccl.json.gz", 3, 900)] {
         let found = steps_without_marks(&folder, file);
@@ -444,9 +429,8 @@ fn kernels_that_repeat_show_the_steps_that_the_profiler_had_marked() {
     }
 }
 
-#[test]
-fn copies_within_a_device_are_told_where_there_are_many() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn copies_within_a_device_are_told_where_there_are_many() {
+    let folder = traces();
     let of = |file: &str| {
         let Imported { metrics, .. } = import(&[folder.join(file)], &[]);
         let found = list(&metrics, "findings").iter().find(|finding| finding["rule"] == "device-to-device-copies");
@@ -463,9 +447,8 @@ fn copies_within_a_device_are_told_where_there_are_many() {
     assert_eq!(of("a100-training-before.json.gz").0, None);
 }
 
-#[test]
-fn a_replayed_graph_has_the_operators_of_its_capture() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn a_replayed_graph_has_the_operators_of_its_capture() {
+    let folder = traces();
     let file = |part: &str| folder.join(format!("mi300-sglang-qwen3-8b-{part}.json.gz"));
     for files in [[file("decode"), file("decode-capture")], [file("decode-capture"), file("decode")]] {
         let Imported { metrics, pages, .. } = import(&files, &[]);
@@ -490,9 +473,8 @@ fn a_replayed_graph_has_the_operators_of_its_capture() {
     }
 }
 
-#[test]
-fn a_capture_of_another_graph_or_process_is_refused_with_the_reason() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn a_capture_of_another_graph_or_process_is_refused_with_the_reason() {
+    let folder = traces();
     let scratch = Scratch::new();
     let file = |name: &str| folder.join(name).display().to_string();
     let refused = |other: &str| {
@@ -508,9 +490,8 @@ fn a_capture_of_another_graph_or_process_is_refused_with_the_reason() {
     assert!(other.contains("is a graph capture, and"), "{other}");
 }
 
-#[test]
-fn a_model_fits_its_own_trace_and_no_other() {
-    let Some(folder) = traces() else { return };
+pub(crate) fn a_model_fits_its_own_trace_and_no_other() {
+    let folder = traces();
     let counters = |part: &str, arguments: &[&str]| {
         let Imported { metrics, .. } =
             import(&[folder.join(format!("mi300-sglang-qwen3-8b-{part}.json.gz"))], arguments);
@@ -535,8 +516,7 @@ fn a_model_fits_its_own_trace_and_no_other() {
     assert_eq!(metrics["mfu_model_level"], Value::Null);
 }
 
-#[test]
-fn what_must_hold_of_any_run_holds_of_the_captures_of_this_project() {
+pub(crate) fn what_must_hold_of_any_run_holds_of_the_captures_of_this_project() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures");
     for (file, arguments) in [
         ("torch/dsocr-h200.json.gz", ["--model", "deepseek-ocr"].as_slice()),

@@ -1,18 +1,9 @@
 //! Pages of runs that are too much, too little, or made to do harm, in a browser.
 
-#[path = "support/browser.rs"]
-#[allow(dead_code, reason = "each test file takes what it needs")]
-mod browser;
-#[path = "support/scratch.rs"]
-#[allow(dead_code, reason = "each test file takes what it needs")]
-mod scratch;
-#[allow(dead_code, reason = "each test file takes what it needs")]
-mod support;
-
 use std::path::Path;
 
-use browser::{Browser, browser};
-use scratch::{Output, Scratch};
+use crate::browser::{Browser, browser};
+use crate::scratch::{Output, Scratch};
 use serde_json::{Value, json};
 
 const HARM: &str =
@@ -53,9 +44,8 @@ fn text(browser: &Browser, selector: &str) -> String {
     browser.value(&format!("document.querySelector('{selector}').textContent")).as_str().unwrap().to_owned()
 }
 
-#[test]
-fn two_hundred_thousand_kernels_with_endless_names_are_drawn() {
-    let Some(browser) = browser() else { return };
+pub(crate) fn two_hundred_thousand_kernels_with_endless_names_are_drawn() {
+    let browser = browser();
     let scratch = Scratch::new();
     let long = format!("{HARM}{}", "x".repeat(10_000));
     let launched = |number: u64| {
@@ -76,9 +66,8 @@ fn two_hundred_thousand_kernels_with_endless_names_are_drawn() {
     assert!(text(&browser, "#kernels").contains("window.harmed = 1"));
 }
 
-#[test]
-fn sixty_four_ranks_are_side_by_side() {
-    let Some(browser) = browser() else { return };
+pub(crate) fn sixty_four_ranks_are_side_by_side() {
+    let browser = browser();
     let scratch = Scratch::new();
     testkit::fleet::write(&scratch.path("job"), [64, 2, 2], &["straggler=5"]).unwrap();
     let mut traces: Vec<String> = std::fs::read_dir(scratch.path("job"))
@@ -99,9 +88,8 @@ fn sixty_four_ranks_are_side_by_side() {
     assert!(ranks.contains("rank 0") && ranks.contains("rank 63"), "{ranks}");
 }
 
-#[test]
-fn a_trace_without_kernels_and_one_with_half_of_its_stages_have_pages() {
-    let Some(browser) = browser() else { return };
+pub(crate) fn a_trace_without_kernels_and_one_with_half_of_its_stages_have_pages() {
+    let browser = browser();
     let scratch = Scratch::new();
     import(&scratch, &[event("cpu_op", HARM, 0, 50, 1), event("cpu_op", "aten::mm", 60, 40, 2)]);
     assert_harmless(&browser, &scratch.path("run").join("report.html"));

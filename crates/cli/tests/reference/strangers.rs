@@ -1,26 +1,13 @@
 //! Traces of other people's runs: which device, which ranks, which rates, and whether a named model is the one that ran.
 
-#[path = "support/scratch.rs"]
-#[allow(dead_code, reason = "an import needs less of it than a profile")]
-mod scratch;
-#[allow(dead_code, reason = "an import needs less of it than a profile")]
-mod support;
-
-use std::path::{Path, PathBuf};
-
-use scratch::{Output, Scratch};
 use serde_json::Value;
+use testkit::need::reference;
 
-/// A trace of the reference folder; `None` where it is not there.
-fn trace(name: &str) -> Option<String> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from);
-    let path = folder.join("third-party/traces").join(format!("{name}.json.gz"));
-    if !path.is_file() {
-        println!("not checked, because it is not there: {}", path.display());
-        return None;
-    }
-    Some(path.display().to_string())
+use crate::scratch::{Output, Scratch};
+
+/// A trace of the reference folder.
+fn trace(name: &str) -> String {
+    reference("third-party/traces").join(format!("{name}.json.gz")).display().to_string()
 }
 
 fn import(arguments: &[&str]) -> (Output, Option<Value>) {
@@ -45,17 +32,15 @@ fn shape<'a>(metrics: &'a Value, operator: &str, first: &[u64]) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {operator} on {first:?}"))
 }
 
-#[test]
-fn jobs_of_other_days_devices_and_sizes_are_not_one_run() {
-    let (Some(one), Some(other)) = (trace("a100-training-before"), trace("v100-training-other-job")) else { return };
+pub(crate) fn jobs_of_other_days_devices_and_sizes_are_not_one_run() {
+    let (one, other) = (trace("a100-training-before"), trace("v100-training-other-job"));
     let (output, _) = import(&[&one, &other]);
     assert_ne!(output.code, 0);
     assert!(output.stderr.contains("one is from a job with 8 ranks, the other from a job with 2"), "{}", output.stderr);
 }
 
-#[test]
-fn ranks_of_one_job_are_joined_and_missing_ones_are_said() {
-    let (Some(one), Some(other)) = (trace("dlrm-rank0"), trace("dlrm-rank1")) else { return };
+pub(crate) fn ranks_of_one_job_are_joined_and_missing_ones_are_said() {
+    let (one, other) = (trace("dlrm-rank0"), trace("dlrm-rank1"));
     let metrics = imported(&[&one, &other]);
     assert_eq!(metrics["devices"].as_array().unwrap().len(), 2);
     let missing = counter(&metrics, "ranks_missing").unwrap();
@@ -63,20 +48,18 @@ fn ranks_of_one_job_are_joined_and_missing_ones_are_said() {
     assert!(missing["remedy"].as_str().unwrap().starts_with("Traces of 2 of 128 ranks are available"), "{missing}");
 }
 
-#[test]
-fn a_device_is_known_by_its_name_or_by_its_properties() {
+pub(crate) fn a_device_is_known_by_its_name_or_by_its_properties() {
     // Events of the first are on device 2, its list of properties has one; the second's names are empty.
     for (name, device) in [("mi300-qwen1.5-0.5b", "AMD Instinct MI300X VF"), ("vllm-piecewise", "Instinct MI300X")] {
-        let Some(file) = trace(name) else { return };
+        let file = trace(name);
         let metrics = imported(&[&file]);
         let first = &metrics["devices"][0];
         assert_eq!((&first["name"], &first["hardware"]), (&device.into(), &"mi300x".into()), "{name}");
     }
 }
 
-#[test]
-fn shapes_have_rates_without_a_model() {
-    let Some(file) = trace("mi300-sglang-qwen3-8b-extend") else { return };
+pub(crate) fn shapes_have_rates_without_a_model() {
+    let file = trace("mi300-sglang-qwen3-8b-extend");
     let metrics = imported(&[&file]);
     let gemm = shape(&metrics, "aten::mm", &[15_360, 12_288]);
     // 36 layers of [15360, 12288] x [12288, 4096]: 2 x 15360 x 12288 x 4096 each.
@@ -93,9 +76,8 @@ fn shapes_have_rates_without_a_model() {
     }
 }
 
-#[test]
-fn convolutions_and_attention_have_rates_too() {
-    let Some(file) = trace("h100-vit") else { return };
+pub(crate) fn convolutions_and_attention_have_rates_too() {
+    let file = trace("h100-vit");
     let metrics = imported(&[&file]);
     // 14 x 14 patches of 16 x 16 x 3 pixels, 768 wide, four pictures; 12 layers of 12 heads over 197 positions.
     let patches = shape(&metrics, "aten::cudnn_convolution", &[4, 3, 224, 224]);
@@ -104,27 +86,24 @@ fn convolutions_and_attention_have_rates_too() {
     assert_eq!(attention["flops_matrix"].as_u64(), Some(12 * 4 * 4 * 12 * 197 * 197 * 64));
 }
 
-#[test]
-fn a_model_that_is_not_the_one_in_the_trace_yields_no_utilisation() {
-    let Some(file) = trace("mi300-qwen1.5-0.5b") else { return };
+pub(crate) fn a_model_that_is_not_the_one_in_the_trace_yields_no_utilisation() {
+    let file = trace("mi300-qwen1.5-0.5b");
     let metrics = imported(&[&file, "--model", "deepseek-ocr", "workload.base_size=1024", "workload.decode_steps=0"]);
     let misfit = counter(&metrics, "model_differs_from_trace").unwrap()["remedy"].as_str().unwrap();
     assert!(misfit.contains("ocabulary x width: 129280 x 1280 in the model, 151936 x 1024 in the trace"), "{misfit}");
     assert_eq!(metrics["mfu_model_level"], Value::Null);
 }
 
-#[test]
-fn a_device_that_is_not_the_one_in_the_trace_is_told() {
-    let Some(file) = trace("mi300-qwen1.5-0.5b") else { return };
+pub(crate) fn a_device_that_is_not_the_one_in_the_trace_is_told() {
+    let file = trace("mi300-qwen1.5-0.5b");
     let metrics = imported(&[&file, "--hardware", "h200"]);
     let told = counter(&metrics, "hardware_differs_from_trace").unwrap()["remedy"].as_str().unwrap();
     assert!(told.contains("recorded on AMD Instinct MI300X VF"), "{told}");
     assert!(counter(&imported(&[&file, "--hardware", "mi300x"]), "hardware_differs_from_trace").is_none());
 }
 
-#[test]
-fn collectives_have_their_message_group_and_bandwidth() {
-    let Some(file) = trace("mi300-resnet-training") else { return };
+pub(crate) fn collectives_have_their_message_group_and_bandwidth() {
+    let file = trace("mi300-resnet-training");
     let metrics = imported(&[&file]);
     let rows = metrics["collectives"].as_array().unwrap();
     let found = rows.iter().find(|row| row["bytes"] == 2 * 2_873_320).unwrap_or_else(|| panic!("{rows:#?}"));
@@ -135,9 +114,8 @@ fn collectives_have_their_message_group_and_bandwidth() {
     assert_eq!(found["link_bytes_per_second"], 448e9);
 }
 
-#[test]
-fn older_traces_tell_the_message_of_a_collective_and_not_its_group() {
-    let Some(file) = trace("a100-training-before") else { return };
+pub(crate) fn older_traces_tell_the_message_of_a_collective_and_not_its_group() {
+    let file = trace("a100-training-before");
     let metrics = imported(&[&file]);
     let rows = metrics["collectives"].as_array().unwrap();
     // 8 x 1024 x 8816 numbers of four bytes.
@@ -148,15 +126,14 @@ fn older_traces_tell_the_message_of_a_collective_and_not_its_group() {
     assert_eq!(calls, 42 + 18, "all-to-alls and all-reduces");
 }
 
-#[test]
-fn memory_peaks_are_those_the_allocator_reported() {
+pub(crate) fn memory_peaks_are_those_the_allocator_reported() {
     // Independent: the largest `Total Allocated` and `Total Reserved` among the events of the device, in bytes.
     let captures = [
         ("h100-owlv2", 6_135, 917_445_120, 2_707_847_680_u64, 3_600_809_984_u64, "ProfilerStep#6"),
         ("h100-vit", 286, 214_877_184, 231_332_864, 245_366_784, "ProfilerStep#6"),
     ];
     for (name, allocations, start, allocated, reserved, step) in captures {
-        let Some(file) = trace(name) else { return };
+        let file = trace(name);
         let memory = &imported(&[&file])["device_memory"];
         assert_eq!(memory.as_array().unwrap().len(), 1, "host memory has no peak: {memory}");
         let memory = &memory[0];
@@ -170,21 +147,13 @@ fn memory_peaks_are_those_the_allocator_reported() {
     }
 }
 
-#[test]
-fn a_trace_without_memory_events_has_no_memory() {
-    let Some(file) = trace("nccl") else { return };
+pub(crate) fn a_trace_without_memory_events_has_no_memory() {
+    let file = trace("nccl");
     assert!(imported(&[&file]).get("device_memory").is_none());
 }
 
-#[test]
-fn pages_of_one_launch_are_one_launch() {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from);
-    let folder = folder.join("third-party/ncu-rtx5090/kernel_0001_67bdb7e29d1bb4e0ca0aec954ef18af3");
-    if !folder.is_dir() {
-        println!("not checked, because it is not there: {}", folder.display());
-        return;
-    }
+pub(crate) fn pages_of_one_launch_are_one_launch() {
+    let folder = reference("third-party/ncu-rtx5090/kernel_0001_67bdb7e29d1bb4e0ca0aec954ef18af3");
     // One launch in seven files: the sections were printed one by one.
     let pages = ["section_MemoryWorkloadAnalysis", "section_Occupancy", "section_SpeedOfLight", "metrics", "details"];
     let files = pages.map(|page| folder.join(format!("ncu.{page}.csv")).display().to_string());
@@ -199,8 +168,7 @@ fn pages_of_one_launch_are_one_launch() {
     assert!(counter(&metrics, "ncu_pages_differ").is_none(), "{}", metrics["quality"]);
 }
 
-#[test]
-fn operators_have_the_python_that_calls_them() {
+pub(crate) fn operators_have_the_python_that_calls_them() {
     // Counted by walking the events of each thread with a stack of open frames.
     let model = "transformers/models/vit/modeling_vit.py";
     let captures = [
@@ -214,7 +182,7 @@ fn operators_have_the_python_that_calls_them() {
         ("mi300-resnet-training", "aten::mm", Vec::new()),
     ];
     for (name, operator, expected) in captures {
-        let Some(file) = trace(name) else { return };
+        let file = trace(name);
         let metrics = imported(&[&file]);
         let rows = metrics["operators"].as_array().unwrap().iter().filter(|row| row["name"] == operator);
         let places = rows.flat_map(|row| row["python"].as_array().cloned().unwrap_or_default());
@@ -224,4 +192,53 @@ fn operators_have_the_python_that_calls_them() {
         places.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
         assert_eq!(places, expected, "{name}: {operator}");
     }
+}
+
+pub(crate) fn another_run_is_told_other_things() {
+    let rules = |file: &str, arguments: &[&str]| -> Vec<String> {
+        let metrics = imported(&[&[file], arguments].concat());
+        let findings = metrics["findings"].as_array().unwrap().clone();
+        findings.iter().map(|one| one["rule"].as_str().unwrap().to_owned()).collect()
+    };
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../ingest/tests/fixtures/torch/dsocr-h200.json.gz");
+    let theirs = reference("third-party/kineto/h100-qwen1.5-0.5b.json.gz").display().to_string();
+    assert_ne!(rules(ours, &["--model", "deepseek-ocr"]), rules(&theirs, &[]));
+}
+
+pub(crate) fn ranks_of_a_stranger_have_the_figures_that_others_counted() {
+    let facts = std::fs::read(reference("third-party/traces/facts.json")).unwrap();
+    let facts: Value = serde_json::from_slice(&facts).unwrap();
+    let scratch = Scratch::new();
+    for rank in ["0", "1"] {
+        let file = trace(&format!("dlrm-rank{rank}"));
+        let import = ["import", &file, "--tables", "tables", "--job", "dlrm", "--out", rank];
+        assert_eq!(Output::of(scratch.command(&import)).code, 0);
+    }
+    let output = Output::of(scratch.command(&["fleet", "tables", "--out", "fleet"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let whole = Output::of(scratch.command(&["validate", "fleet/fleet.json", "fleet/manifest.json"]));
+    assert_eq!(whole.code, 0, "{}{}", whole.stdout, whole.stderr);
+    let fleet = scratch.json("fleet", "fleet.json");
+    let job = &fleet["jobs"][0];
+    assert_eq!(job["missing_ranks"].as_array().unwrap().len(), 126);
+    assert_eq!(job["findings"], serde_json::json!([]));
+    let ranks = job["ranks"].as_array().unwrap();
+    assert_eq!(ranks.len(), 2);
+    for (rank, row) in ranks.iter().enumerate() {
+        let counted = &facts[format!("dlrm-rank{rank}.json.gz")]["devices"][rank.to_string()];
+        for key in ["span_ns", "busy_ns", "communication_exposed_ns"] {
+            // They were counted in microseconds with a fraction; times of 4e18 ns have no room for one.
+            let apart = row[key].as_i64().unwrap() - counted[key].as_i64().unwrap();
+            assert!(apart.abs() <= 500, "rank {rank}: {key} is {apart} ns off");
+        }
+    }
+}
+
+pub(crate) fn every_class_of_a_strangers_torchinfo_snapshot_is_covered() {
+    let snapshot = reference("third-party/torchinfo").display().to_string();
+    let output = Output::of(Scratch::new().command(&["analyze", "--json", "--torchinfo", &snapshot]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(report["coverage"]["covered"], 29);
+    assert_eq!(report["coverage"]["uncovered"], serde_json::json!([]));
 }

@@ -1,0 +1,36 @@
+//! Pages in a browser.
+
+mod accessibility;
+#[path = "../support/browser.rs"]
+mod browser;
+mod hostile;
+mod page;
+#[path = "../support/scratch.rs"]
+mod scratch;
+#[path = "../support/mod.rs"]
+mod support;
+
+use testkit::need::Need;
+
+testkit::suite! {
+    [Need::Browser] => {
+        page::a_real_capture_can_be_sorted_filtered_zoomed_and_summed,
+        page::pictures_of_inputs_are_small_and_drawn,
+        page::every_number_of_the_first_screen_leads_to_its_source_in_two_clicks,
+        page::labels_stay_in_their_boxes,
+        page::a_page_is_dark_where_wanted_fits_a_phone_and_prints_whole,
+        page::names_from_a_trace_cannot_get_out_of_their_place,
+        page::runs_without_kernels_and_comparisons_are_pages_too,
+        hostile::two_hundred_thousand_kernels_with_endless_names_are_drawn,
+        hostile::sixty_four_ranks_are_side_by_side,
+        hostile::a_trace_without_kernels_and_one_with_half_of_its_stages_have_pages,
+    }
+    [Need::Firefox] => { page::firefox_draws_the_page_and_sums_the_same }
+    [Need::Browser, Need::Axe] => {
+        accessibility::the_page_of_an_imported_run_has_nothing_that_axe_core_objects_to,
+        accessibility::the_page_of_two_ranks_has_nothing_that_axe_core_objects_to,
+        accessibility::the_page_of_a_run_of_our_own_has_nothing_that_axe_core_objects_to,
+        accessibility::the_page_of_a_fleet_has_nothing_that_axe_core_objects_to,
+        accessibility::the_page_of_a_comparison_has_nothing_that_axe_core_objects_to,
+    }
+}

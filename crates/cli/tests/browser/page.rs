@@ -1,0 +1,287 @@
+//! `report`: the page in a browser.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::browser::{Browser, browser, firefox};
+use crate::scratch::{Output, Scratch};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures").join(name)
+}
+
+fn imported(capture: &Path) -> Scratch {
+    let scratch = Scratch::new();
+    let output = Output::of(scratch.command(&["import", capture.to_str().unwrap(), "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch
+}
+
+/// The page made again from the run folder.
+fn page(scratch: &Scratch, arguments: &[&str]) -> PathBuf {
+    let output = Output::of(scratch.command(&[&["report"], arguments, &["--out", "page.html"]].concat()));
+    assert_eq!((output.code, output.stdout.as_str()), (0, "page.html\n"), "{}", output.stderr);
+    scratch.path("page.html")
+}
+
+/// Nothing was complained of, and nothing but the page itself was asked for.
+fn assert_quiet(browser: &Browser) {
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Pictures of inputs are in the page itself.
+    let requests = browser.requests().into_iter().filter(|url| !url.starts_with("data:"));
+    let (own, asked): (Vec<_>, Vec<_>) = requests.partition(|url| url.starts_with("file://"));
+    assert!(!own.is_empty(), "the page itself is among what was asked for");
+    assert_eq!(asked, Vec::<String>::new());
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number")).round() as i64
+}
+
+const CANVAS: &str = "document.querySelector('#timeline canvas')";
+
+/// Everything selected is what the metrics say the device was busy and idle for.
+fn assert_sums(browser: &Browser, metrics: &Value) {
+    browser.value(&format!("{CANVAS}.scrollIntoView({{ behavior: 'instant', block: 'start' }})"));
+    let place =
+        browser.value(&format!("(({{ left, right, top }}) => [left, right, top])({CANVAS}.getBoundingClientRect())"));
+    let [left, right, top] = [0, 1, 2].map(|index| number(&place[index]));
+    browser.drag([left + 5, top + 40], [right + 10, top + 40]);
+    let sums = browser.value("document.querySelector('#timeline .sum').dataset.ns");
+    let sums: Value = serde_json::from_str(sums.as_str().unwrap()).unwrap();
+    let lane = |name: &str| {
+        let lanes = sums.as_array().unwrap();
+        lanes.iter().find(|one| one["lane"].as_str().unwrap().contains(name)).unwrap_or_else(|| panic!("{sums}"))
+    };
+    let time = &metrics["device_time"][0];
+    assert_eq!(number(&lane("stream")["ns"]), number(&time["busy_ns"]));
+    assert_eq!(number(&lane("idle")["ns"]), number(&time["idle_ns"]));
+    // Every cause has the time that the metrics give it, and no other is named.
+    let causes = lane("idle")["causes"].as_object().unwrap();
+    let idle = time["idle"].as_array().unwrap();
+    assert_eq!(causes.len(), idle.len(), "{causes:?}");
+    let mut drawn: Vec<i64> = causes.values().map(number).collect();
+    drawn.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    assert_eq!(drawn, idle.iter().map(|one| number(&one["ns"])).collect::<Vec<_>>(), "{causes:?}");
+    let copies: i64 = time["copies"].as_array().unwrap().iter().map(|one| number(&one["calls"])).sum();
+    assert_eq!(number(&lane("stream")["events"]), number(&metrics["totals"]["kernel_count"]) + copies);
+}
+
+pub(crate) fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
+    let browser = browser();
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+
+    // The kernels by launches, most first.
+    let table = "[...document.querySelectorAll('#kernels table')].find((one) => one.tBodies[0].rows.length > 20)";
+    browser.value("document.querySelector('#kernels details').open = true");
+    let head = format!("[...({table}).tHead.rows[0].cells].findIndex((one) => one.textContent === 'calls')");
+    let column = number(&browser.value(&head));
+    assert!(column >= 0, "{}", browser.value(&format!("({table}).tHead.textContent")));
+    browser.value(&format!("({table}).tHead.rows[0].cells[{column}].querySelector('button').click()"));
+    let cells =
+        format!("[...({table}).tBodies[0].rows].map((row) => +row.cells[{column}].textContent.replaceAll(',', ''))");
+    let calls: Vec<i64> = browser.value(&cells).as_array().unwrap().iter().map(number).collect();
+    assert!(calls.windows(2).all(|pair| pair[0] >= pair[1]) && calls[0] > calls[calls.len() - 1], "{calls:?}");
+
+    // Only what contains the word stays.
+    let filter = format!("({table}).parentElement.previousElementSibling.querySelector('input')");
+    browser.value(&format!("((one) => {{ one.value = 'gemm'; one.dispatchEvent(new Event('input')); }})({filter})"));
+    let left = format!("[...({table}).tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.textContent)");
+    let left = browser.value(&left);
+    let left = left.as_array().unwrap();
+    assert!(!left.is_empty() && left.len() < calls.len());
+    assert!(left.iter().all(|row| row.as_str().unwrap().to_lowercase().contains("gemm")), "{left:?}");
+
+    assert_sums(&browser, &scratch.json("run", "metrics.json"));
+
+    // Zooming in halves what is seen.
+    let canvas = CANVAS;
+    let seen = || number(&browser.value(&format!("{canvas}.dataset.to - {canvas}.dataset.from")));
+    let whole = seen();
+    browser.value(&format!("{canvas}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '+' }}))"));
+    browser.wait(&format!("{canvas}.dataset.to - {canvas}.dataset.from < {whole}"));
+    assert!((seen() - whole / 2).abs() <= 1, "{} of {whole}", seen());
+    assert_quiet(&browser);
+}
+
+pub(crate) fn pictures_of_inputs_are_small_and_drawn() {
+    let scratch = Scratch::new();
+    let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=2"];
+    let smoke = "dataset/sampling@dataset.sampling=sampling.smoke";
+    let output = scratch.profile(&[&[smoke], &small[..]].concat(), &["--out", "run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let pictures = scratch.text("run", "report.html").matches("<img src=\"data:image/jpeg;base64,").count();
+    let browser = browser();
+    browser.open(&scratch.path("run/report.html"));
+    let sizes = browser.value("[...document.images].map((one) => Math.max(one.naturalWidth, one.naturalHeight))");
+    let sizes: Vec<i64> = sizes.as_array().unwrap().iter().map(number).collect();
+    assert!(!sizes.is_empty() && sizes.len() == pictures, "{sizes:?} of {pictures}");
+    assert!(sizes.iter().all(|side| (1..=160).contains(side)), "{sizes:?}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+pub(crate) fn firefox_draws_the_page_and_sums_the_same() {
+    let browser = firefox();
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+    assert_sums(&browser, &scratch.json("run", "metrics.json"));
+    let drawn = format!(
+        "[...{CANVAS}.getContext('2d').getImageData(0, 0, {CANVAS}.width, {CANVAS}.height).data].some((one) => one > 0)"
+    );
+    assert_eq!(browser.value(&drawn), json!(true));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// What lies between a target and the next part of the page: the section of a picture, or all up to the next heading.
+const PART: &str = "((target) => {
+  if (target.tagName === 'SECTION') return [target];
+  const part = [];
+  for (let one = target; one && (one === target || !/^H[1-3]$/.test(one.tagName)); one = one.nextElementSibling) part.push(one);
+  return part;
+})";
+
+/// Every number, answer and the verdict of the first screen leads to a part that says which key of which document it is from, and
+/// each number is in the table there: one click. That part leads on to the table, to the files or to the inputs: another.
+fn assert_sources(browser: &Browser, run: &str) {
+    let links = "[...document.querySelectorAll('.numbers dd a, .verdict a, .answers dt a')]";
+    let wanted =
+        number(&browser.value("document.querySelectorAll('.numbers dd:not(.m), .verdict, .answers dt').length"));
+    assert_eq!(number(&browser.value(&format!("{links}.length"))), wanted, "{run}: each has a link");
+    let unsourced = format!(
+        "{links}.filter((link) => {{ const part = {PART}(document.querySelector(link.hash)); \
+           return !part.some((one) => one.matches('.source') || one.querySelector('.source')); }})\
+         .map((link) => `${{link.textContent}} ${{link.hash}}`)"
+    );
+    assert_eq!(browser.value(&unsourced), json!([]), "{run}: no source");
+    let absent = format!(
+        "{links}.filter((link) => link.closest('.numbers')).filter((link) => {{ \
+           const part = {PART}(document.querySelector(link.hash)); \
+           return !part.some((one) => one.textContent.includes(link.textContent)); }})\
+         .map((link) => `${{link.closest('div').textContent}} ${{link.hash}}`)"
+    );
+    assert_eq!(browser.value(&absent), json!([]), "{run}: the number is not where it leads to");
+    let nowhere =
+        "[...document.querySelectorAll('a')].filter((one) => !document.querySelector(one.hash)).map((one) => one.hash)";
+    assert_eq!(browser.value(nowhere), json!([]), "{run}: links that lead nowhere");
+}
+
+pub(crate) fn every_number_of_the_first_screen_leads_to_its_source_in_two_clicks() {
+    let browser = browser();
+    let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=4"];
+    let native = Scratch::new();
+    let output = native.profile(&small, &["--out", "run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let command = Scratch::new();
+    let output = Output::of(command.command(&["profile", "--out", "run", "--", "/bin/true"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let runs = [
+        ("native", native),
+        ("command", command),
+        ("torch", imported(&fixture("torch/dsocr-h200.json.gz"))),
+        ("nsys", imported(&fixture("nsys/dsocr-h200.sqlite.gz"))),
+    ];
+    for (name, scratch) in &runs {
+        browser.open(&page(scratch, &["run"]));
+        assert_sources(&browser, name);
+    }
+    // A part that is closed opens.
+    browser.value("location.hash = '#kernels'");
+    browser.wait("document.querySelector('#kernels details').open");
+    let top = "document.querySelector('#kernels').getBoundingClientRect().top";
+    browser.wait(&format!("Math.abs({top}) < 300"));
+    assert_quiet(&browser);
+}
+
+pub(crate) fn labels_stay_in_their_boxes() {
+    let browser = browser();
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+    // A label follows its box.
+    let out = "[...document.querySelectorAll('#treemap text')].filter((label) => { \
+                 const [own, box] = [label.getBBox(), label.previousElementSibling.getBBox()]; \
+                 return own.x + own.width > box.x + box.width + 0.5 || own.y + own.height > box.y + box.height + 4; })\
+               .map((label) => label.textContent)";
+    assert_eq!(browser.value(out), json!([]));
+    assert!(number(&browser.value("document.querySelectorAll('#treemap text').length")) > 10);
+    let wide = "[...document.querySelectorAll('main svg text')].filter((label) => { \
+                  const [own, all] = [label.getBBox(), label.ownerSVGElement.viewBox.baseVal]; \
+                  return own.x < -0.5 || own.x + own.width > all.width + 0.5; }).map((label) => label.textContent)";
+    assert_eq!(browser.value(wide), json!([]), "texts that leave their picture");
+}
+
+pub(crate) fn a_page_is_dark_where_wanted_fits_a_phone_and_prints_whole() {
+    let browser = browser();
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    let page = page(&scratch, &["run"]);
+    browser.emulate("screen", "light");
+    browser.open(&page);
+    let colours = "(({ backgroundColor, color }) => [backgroundColor, color])(getComputedStyle(document.body))";
+    let light = browser.value(colours);
+    browser.emulate("screen", "dark");
+    let dark = browser.value(colours);
+    assert!(light[0] != dark[0] && light[1] != dark[1], "{light} {dark}");
+
+    browser.resize(390);
+    browser.open(&page);
+    let wide = number(&browser.value("document.documentElement.scrollWidth"));
+    assert!(wide <= 390, "{wide}");
+
+    browser.emulate("print", "light");
+    assert_eq!(browser.value("getComputedStyle(document.querySelector('nav')).display"), json!("none"));
+    browser.emulate("", "light");
+    let printed = browser.command("Page.printToPDF", &json!({ "paperWidth": 8.27, "paperHeight": 11.69 }));
+    assert!(printed["data"].as_str().unwrap().starts_with("JVBERi"), "a PDF");
+    assert_eq!(browser.value("[...document.querySelectorAll('details')].every((one) => one.open)"), json!(true));
+    assert_quiet(&browser);
+}
+
+pub(crate) fn names_from_a_trace_cannot_get_out_of_their_place() {
+    let browser = browser();
+    let hostile =
+        "</title></template><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>\"'`${1}&lt;";
+    let long = format!("{hostile}{}", "x".repeat(10_000));
+    // The capture is not strict JSON, so that names are changed in its text.
+    let mut trace = std::fs::read_to_string(fixture("torch/small.json")).unwrap();
+    let kernel = "void gemm<4, {lambda(float)#1}, {lambda()#2}>(int, char*)";
+    for (name, other) in [("aten::mm", hostile), ("decode_step", hostile), (kernel, long.as_str())] {
+        let before = json!(name).to_string();
+        assert!(trace.contains(&before), "{name}");
+        trace = trace.replace(&before, &json!(other).to_string());
+    }
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("trace.json"), trace).unwrap();
+    let output = Output::of(scratch.command(&["import", "trace.json", "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&page(&scratch, &["run"]));
+    assert_eq!(browser.value("window.harmed === undefined && document.images.length === 0"), json!(true));
+    assert_eq!(browser.value("document.scripts.length"), json!(1));
+    assert!(browser.value("document.body.textContent").as_str().unwrap().contains("window.harmed = 1"));
+    browser.resize(390);
+    let wide = number(&browser.value("document.documentElement.scrollWidth"));
+    assert!(wide <= 390, "{wide}");
+    assert_quiet(&browser);
+}
+
+pub(crate) fn runs_without_kernels_and_comparisons_are_pages_too() {
+    let browser = browser();
+    let scratch = imported(&fixture("torch/small.json"));
+    let output = Output::of(scratch.command(&["profile", "--out", "bare", "--", "/bin/true"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&page(&scratch, &["bare"]));
+    assert_eq!(browser.value("document.querySelectorAll('.view').length"), json!(0));
+    assert!(browser.value("document.body.textContent").as_str().unwrap().contains("This page has no timeline"));
+    assert_quiet(&browser);
+    let output = Output::of(scratch.command(&[
+        "import",
+        fixture("torch/dsocr-h200.json.gz").to_str().unwrap(),
+        "--out",
+        "other",
+    ]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&page(&scratch, &["run", "other"]));
+    assert!(number(&browser.value("document.querySelectorAll('svg').length")) > 0);
+    assert!(browser.value("document.title").as_str().unwrap().contains("compared with"));
+    assert_quiet(&browser);
+}

@@ -1,0 +1,45 @@
+//! Data of other people's runs, read in place; it is no part of this project.
+
+mod conclusions;
+#[path = "../support/scratch.rs"]
+#[allow(dead_code, reason = "an import needs less of it than a profile")]
+mod scratch;
+mod strangers;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "an import needs less of it than a profile")]
+mod support;
+
+use testkit::need::Need;
+
+testkit::suite! {
+    [Need::Reference("third-party/traces")] => {
+        conclusions::every_figure_of_other_programs_is_found_again,
+        conclusions::what_an_expert_says_first_is_said_first_and_what_is_false_is_not_said,
+        conclusions::steps_that_an_engine_annotates_are_what_it_says,
+        conclusions::kernels_are_of_the_families_an_expert_names_and_hardly_any_of_none,
+        conclusions::ranks_of_one_job_are_compared_at_the_collectives_they_share,
+        conclusions::kernels_that_repeat_show_the_steps_that_the_profiler_had_marked,
+        conclusions::copies_within_a_device_are_told_where_there_are_many,
+        conclusions::a_replayed_graph_has_the_operators_of_its_capture,
+        conclusions::a_capture_of_another_graph_or_process_is_refused_with_the_reason,
+        conclusions::a_model_fits_its_own_trace_and_no_other,
+        strangers::jobs_of_other_days_devices_and_sizes_are_not_one_run,
+        strangers::ranks_of_one_job_are_joined_and_missing_ones_are_said,
+        strangers::a_device_is_known_by_its_name_or_by_its_properties,
+        strangers::shapes_have_rates_without_a_model,
+        strangers::convolutions_and_attention_have_rates_too,
+        strangers::a_model_that_is_not_the_one_in_the_trace_yields_no_utilisation,
+        strangers::a_device_that_is_not_the_one_in_the_trace_is_told,
+        strangers::collectives_have_their_message_group_and_bandwidth,
+        strangers::older_traces_tell_the_message_of_a_collective_and_not_its_group,
+        strangers::memory_peaks_are_those_the_allocator_reported,
+        strangers::a_trace_without_memory_events_has_no_memory,
+        strangers::operators_have_the_python_that_calls_them,
+        strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
+    }
+    [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
+    [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }
+    [Need::Reference("third-party/torchinfo")] => { strangers::every_class_of_a_strangers_torchinfo_snapshot_is_covered }
+    // The same checks on captures of this project.
+    [] => { conclusions::what_must_hold_of_any_run_holds_of_the_captures_of_this_project }
+}
