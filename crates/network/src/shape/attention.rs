@@ -17,17 +17,16 @@ pub(super) fn attention(inputs: &[Spec], causal: bool, detail: AttentionDetail) 
     if causal {
         ends_within(q[2], k[2])?;
     }
-    match inputs.get(3).map(|last| last.shape) {
-        Some(sinks) if detail.sinks => equal("sinks and query heads", sinks.elements(), q[1])?,
-        Some(chosen) if detail.chosen == Chosen::Here => {
-            if chosen.rank() != 3 || chosen.dims()[..2] != [q[0], q[2]] {
+    if let Some(last) = inputs.get(3).map(|last| last.shape) {
+        if detail.sinks {
+            equal("sinks and query heads", last.elements(), q[1])?;
+        } else if detail.chosen == Chosen::Here {
+            if last.rank() != 3 || last.dims()[..2] != [q[0], q[2]] {
                 return Err("chosen keys must be [batch, queries, keys]".into());
             }
-        }
-        Some(bias) if bias != Shape::from([q[0], q[1], q[2], k[2]]) => {
+        } else if last != Shape::from([q[0], q[1], q[2], k[2]]) {
             return Err("bias must be [batch, heads, queries, keys]".into());
         }
-        _ => {}
     }
     Ok(activation([q[0], q[1], q[2], v[3]], inputs[0].dtype))
 }
