@@ -1,7 +1,5 @@
 //! `llm-perf analyze`, `models` and `workloads` as a user runs them.
 
-#[path = "../../report/tests/formula/mod.rs"]
-mod formula;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::llm_perf;
 use tempfile::TempDir;
+use testkit::formula;
 
 const DEEPSEEK_OCR: &str = include_str!("../../network/presets/deepseek-ocr.json");
 

@@ -200,8 +200,9 @@ fn block(page: &mut Page, formulas: &[&FormulaLine]) {
 
 #[cfg(test)]
 mod tests {
+    use testkit::formula::{check_line, formula_lines};
+
     use super::*;
-    use crate::pages::analytic::formula::{check_line, formula_lines};
     use crate::pages::analytic::sample;
 
     #[test]

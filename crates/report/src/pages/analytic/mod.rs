@@ -2,9 +2,6 @@
 //!
 //! The numbers come from the report; here they are arranged, rounded and put into words.
 
-#[cfg(test)]
-#[path = "../../../tests/formula/mod.rs"]
-mod formula;
 mod headline;
 mod layer;
 mod likely;

@@ -14,7 +14,7 @@ const DEEPEST: usize = 64;
 
 /// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
+pub enum Number {
     /// Exact.
     Whole(u128),
     /// In double precision.
@@ -24,16 +24,16 @@ pub(crate) enum Number {
 /// A line that does not hold, or text that is no formula.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {reason}")]
-pub(crate) struct FormulaError {
+pub struct FormulaError {
     /// The expression or line.
-    pub(crate) text: String,
+    pub text: String,
     /// What is wrong with it.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl Number {
     /// Whether it is exactly that whole number.
-    pub(crate) fn is(self, value: u128) -> bool {
+    pub fn is(self, value: u128) -> bool {
         match self {
             Self::Whole(number) => number == value,
             // Both sides are rounded to a double, which is where the number came from.
@@ -43,17 +43,17 @@ impl Number {
 }
 
 /// The value of an expression of numbers; thousands may be set apart by commas.
-pub(crate) fn evaluate(text: &str) -> Result<Number, FormulaError> {
+pub fn evaluate(text: &str) -> Result<Number, FormulaError> {
     value_of(text).map_err(|reason| FormulaError { text: text.to_owned(), reason })
 }
 
 /// Checks one line `quantity = formula = numbers = value`.
-pub(crate) fn check_line(line: &str) -> Result<(), FormulaError> {
+pub fn check_line(line: &str) -> Result<(), FormulaError> {
     check(line).map_err(|reason| FormulaError { text: line.to_owned(), reason })
 }
 
 /// The formula lines of a layer page.
-pub(crate) fn formula_lines(page: &str) -> impl Iterator<Item = &str> {
+pub fn formula_lines(page: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     page.lines().filter(move |line| {
         let fence = line.starts_with("```");
