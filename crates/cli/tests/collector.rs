@@ -131,7 +131,7 @@ fn a_command_without_cuda_is_measured_and_says_that_nothing_was_recorded() {
         metrics["quality"].as_array().unwrap().iter().map(|row| row["counter"].as_str().unwrap()).collect();
     assert_eq!(counters, ["no_process_collected"]);
     assert!(output.stdout.contains("not recorded: No process of the command used CUDA"), "{}", output.stdout);
-    let export = Output::of(scratch.command(&["export", "run", "--format", "sqlite"]));
+    let export = Output::of(scratch.command(&["export", "run", "--format", "perfetto"]));
     assert_eq!(export.code, 2);
     assert!(export.stderr.contains("has no timeline: nothing was recorded"), "{}", export.stderr);
 }
@@ -141,22 +141,16 @@ fn what_was_recorded_is_exported_and_can_be_imported_again() {
     let scratch = Scratch::new();
     let output = profile(&scratch, &[], WORDS);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    for (format, file) in [("sqlite", "out.sqlite"), ("perfetto", "out.json")] {
-        let export = Output::of(scratch.command(&["export", "run", "--format", format, "--out", file]));
-        assert_eq!((export.code, export.stdout.as_str()), (0, &*format!("{file}\n")), "{}", export.stderr);
-        let again = Output::of(scratch.command(&["import", file, "--out", format]));
-        assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
-        let metrics = scratch.json(format, "metrics.json");
-        assert_eq!(metrics["totals"]["kernel_count"], 70, "{format}");
-        assert_eq!(
-            metrics["totals"]["kernel_ns"],
-            scratch.json("run", "metrics.json")["totals"]["kernel_ns"],
-            "{format}"
-        );
-    }
-    let twice = Output::of(scratch.command(&["export", "run", "--format", "sqlite", "--out", "out.sqlite"]));
+    let export = Output::of(scratch.command(&["export", "run", "--format", "perfetto", "--out", "out.json"]));
+    assert_eq!((export.code, export.stdout.as_str()), (0, "out.json\n"), "{}", export.stderr);
+    let again = Output::of(scratch.command(&["import", "out.json", "--out", "again"]));
+    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+    let totals = |run: &str| scratch.json(run, "metrics.json")["totals"].clone();
+    assert_eq!(totals("again")["kernel_count"], 70);
+    assert_eq!(totals("again")["kernel_ns"], totals("run")["kernel_ns"]);
+    let twice = Output::of(scratch.command(&["export", "run", "--format", "perfetto", "--out", "out.json"]));
     assert_eq!(twice.code, 2);
-    assert!(twice.stderr.contains("out.sqlite already exists"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("out.json already exists"), "{}", twice.stderr);
 }
 
 #[test]
