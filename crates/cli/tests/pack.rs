@@ -110,7 +110,7 @@ fn an_imported_trace_travels_with_its_run() {
     assert_eq!(index["sources"].as_array().unwrap().len(), 1, "{index}");
     assert_eq!(index["left_out"], json!([]));
     done(&scratch, &["whatif", "./there/run", "--host", "2x"]);
-    done(&scratch, &["export", "./there/run", "--format", "sqlite"]);
+    done(&scratch, &["export", "./there/run", "--format", "perfetto"]);
     done(&scratch, &["compare", "./there/run", "./there/run"]);
     done(&scratch, &["report", "./there/run", "--out", "page.html"]);
     let verified = done(&scratch, &["runs", "./there/run", "--verify"]);

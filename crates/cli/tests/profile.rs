@@ -68,7 +68,7 @@ fn a_native_run_is_exported_with_a_lane_for_each_way_to_look_at_it() {
     assert_eq!(scratch.profile(&QUICK, &["--out", "run"]).code, 0);
     let export =
         |format: &str| Output::of(scratch.command(&["export", "./run", "--format", format, "--out", "trace.json"]));
-    let refused = export("sqlite");
+    let refused = export("collapsed");
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("only `--format perfetto` exports"), "{}", refused.stderr);
     let written = export("perfetto");
