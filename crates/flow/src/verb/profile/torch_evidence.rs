@@ -99,7 +99,7 @@ fn resolved(
 ) -> Result<ResolvedSubject, ProfileError> {
     let input = run.session.trace.as_ref().map(|trace| &trace.input);
     let workload = modelled.workloads.iter().find(|(name, _)| Some(name) == input);
-    let evidence = ["workload.driver", "workload.attention"].map(|id| Remark::new(id, Facts::new()));
+    let evidence = [Remark::new("workload.driver", Facts::new()), Remark::new("workload.attention", Facts::new())];
     let workload = TracedWorkload {
         workload: workload.map(|(_, workload)| workload.clone()),
         evidence: evidence.to_vec(),
