@@ -188,6 +188,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         stages => stages.to_vec(),
     };
     let nsys = config.get::<NsysPreset>("pipeline.nsys")?;
+    let is_command = arguments.target.is_command();
     let request = DeepRequest {
         target,
         inputs,
@@ -196,8 +197,8 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
             ModeName::Light => Mode::Light,
         },
         collector: collector(arguments.collector, &nsys)?,
-        operators: if arguments.target.is_command() { arguments.operators } else { config.get::<bool>("pipeline.torch_profiler.enabled")? },
-        operator_rows: if arguments.target.is_command() { None } else { Some(config.get::<u32>("pipeline.torch_profiler.top_k")?) },
+        operators: if is_command { arguments.operators } else { config.get("pipeline.torch_profiler.enabled")? },
+        operator_rows: if is_command { None } else { Some(config.get("pipeline.torch_profiler.top_k")?) },
         stages,
         top_kernels,
         nsys,
@@ -205,7 +206,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         largest_trace: Bytes::new(arguments.largest_trace.saturating_mul(1_000_000)),
         pass_limit: Duration::from_secs(arguments.pass_limit),
         subject,
-        weights: if arguments.target.is_command() { None } else { config.get::<Option<String>>("model.weights")? },
+        weights: if is_command { None } else { config.get("model.weights")? },
         arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     Ok((request, config))

@@ -145,7 +145,8 @@ fn asked(words: &[OsString]) -> Result<Query, CliError> {
     let Some((last, folders)) = words.split_last() else { return Err(CliError::usage("missing query")) };
     // Bytes that are no text are a path.
     let Some(last) = last.to_str() else { return Err(missing(&last.to_string_lossy())) };
-    let sql = if query::is_name(last) { query::find(last).map(|question| question.sql.to_owned()) } else { Ok(last.to_owned()) };
+    let named = query::is_name(last).then(|| query::find(last));
+    let sql = named.map_or(Ok(last.to_owned()), |found| found.map(|question| question.sql.to_owned()));
     let is_folder = Path::new(last).is_dir();
     let sql = match sql {
         Ok(_) if is_folder && !folders.is_empty() && !query::is_name(last) => Err(last),
@@ -286,7 +287,10 @@ fn engine(text: &str) -> Result<QueryEngine, String> {
         _ => {
             let scheduler = text.strip_prefix("ballista://").ok_or("expected auto, duckdb, datafusion or ballista://HOST:PORT")?;
             let place = scheduler.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-            if place.is_some() && !scheduler.contains(['/', '@', '?', '#']) { Ok(QueryEngine::Ballista { scheduler: scheduler.to_owned() }) } else { Err("expected ballista://HOST:PORT, such as ballista://head:50050".to_owned()) }
+            if place.is_none() || scheduler.contains(['/', '@', '?', '#']) {
+                return Err("expected ballista://HOST:PORT, such as ballista://head:50050".to_owned());
+            }
+            Ok(QueryEngine::Ballista { scheduler: scheduler.to_owned() })
         }
     }
 }

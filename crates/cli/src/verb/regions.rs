@@ -143,10 +143,11 @@ fn source(
     if !arguments.from.is_empty() {
         return Ok(Source::Pages(arguments.from.clone()));
     }
-    let target = if arguments.target.is_command() { arguments.target.command()? } else {
-            let overrides = overrides.without(&["pipeline.ncu", "profiling.ncu"]);
-            arguments.target.workload(Engine::Torch, &overrides, context)?
-        };
+    let target = if arguments.target.is_command() {
+        arguments.target.command()?
+    } else {
+        arguments.target.workload(Engine::Torch, &overrides.without(&["pipeline.ncu", "profiling.ncu"]), context)?
+    };
     Ok(Source::Program {
         engine: match target.kind() {
             TargetKind::Workload(engine) => engine.name().to_owned(),
