@@ -5,33 +5,13 @@
 mod scratch;
 mod support;
 
-use std::path::{Path, PathBuf};
-
-use scratch::{Output, Scratch};
+use scratch::{Output, Scratch, capture};
 use serde_json::Value;
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures").join(name)
-}
-
-fn imported(capture: &Path) -> Scratch {
-    let scratch = Scratch::new();
-    let output = Output::of(scratch.command(&["import", capture.to_str().unwrap(), "--out", "run"]));
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    scratch
-}
-
-/// The page made again from the run folder.
-fn page(scratch: &Scratch, arguments: &[&str]) -> PathBuf {
-    let output = Output::of(scratch.command(&[&["report"], arguments, &["--out", "page.html"]].concat()));
-    assert_eq!((output.code, output.stdout.as_str()), (0, "page.html\n"), "{}", output.stderr);
-    scratch.path("page.html")
-}
 
 #[test]
 fn a_page_made_again_is_the_page_of_the_run() {
-    let scratch = imported(&fixture("torch/small.json"));
-    let again = std::fs::read_to_string(page(&scratch, &["run"])).unwrap();
+    let scratch = Scratch::imported(&capture("torch/small.json"));
+    let again = std::fs::read_to_string(scratch.page(&["run"])).unwrap();
     assert_eq!(again, scratch.text("run", "report.html"));
     let verified = Output::of(scratch.command(&["runs", "./run", "--verify"]));
     assert_eq!(verified.code, 0, "the run stays as it is: {}", verified.stdout);
@@ -57,7 +37,7 @@ fn the_page_of_a_run_of_our_own_has_its_forecast_at_once() {
         assert!(report.contains(&format!("({chart})")), "{chart}: {report}");
         assert!(scratch.text("run", chart).starts_with("<svg "), "{chart}");
     }
-    assert_eq!(std::fs::read_to_string(page(&scratch, &["run"])).unwrap(), written);
+    assert_eq!(std::fs::read_to_string(scratch.page(&["run"])).unwrap(), written);
 }
 
 #[test]
@@ -90,7 +70,7 @@ fn a_page_shows_its_inputs_and_a_redacted_run_does_not() {
 #[test]
 fn a_run_whose_trace_is_gone_has_a_page_without_timeline_that_says_so() {
     let scratch = Scratch::new();
-    std::fs::copy(fixture("torch/small.json"), scratch.path("trace.json")).unwrap();
+    std::fs::copy(capture("torch/small.json"), scratch.path("trace.json")).unwrap();
     let output = Output::of(scratch.command(&["import", "trace.json", "--out", "run"]));
     assert_eq!(output.code, 0, "{}", output.stderr);
     std::fs::remove_file(scratch.path("trace.json")).unwrap();
@@ -108,7 +88,7 @@ fn a_run_whose_trace_is_gone_has_a_page_without_timeline_that_says_so() {
 
 #[test]
 fn a_page_that_cannot_be_written_says_where() {
-    let scratch = imported(&fixture("torch/small.json"));
+    let scratch = Scratch::imported(&capture("torch/small.json"));
     let output = Output::of(scratch.command(&["report", "run", "--out", "nowhere/page.html"]));
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("cannot write nowhere/page.html"), "{}", output.stderr);
@@ -118,7 +98,7 @@ fn a_page_that_cannot_be_written_says_where() {
 
 #[test]
 fn a_run_is_shown_in_the_width_of_the_terminal() {
-    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
     for columns in ["60", "100", "160"] {
         let mut command = scratch.command(&["show", "run", "--stage", "decode", "--top", "20"]);
         let output = Output::of({

@@ -1,29 +1,9 @@
 //! `report`: the page in a browser.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, browser, firefox};
-use crate::scratch::{Output, Scratch};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures").join(name)
-}
-
-fn imported(capture: &Path) -> Scratch {
-    let scratch = Scratch::new();
-    let output = Output::of(scratch.command(&["import", capture.to_str().unwrap(), "--out", "run"]));
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    scratch
-}
-
-/// The page made again from the run folder.
-fn page(scratch: &Scratch, arguments: &[&str]) -> PathBuf {
-    let output = Output::of(scratch.command(&[&["report"], arguments, &["--out", "page.html"]].concat()));
-    assert_eq!((output.code, output.stdout.as_str()), (0, "page.html\n"), "{}", output.stderr);
-    scratch.path("page.html")
-}
+use crate::scratch::{Output, Scratch, capture};
 
 /// Nothing was complained of, and nothing but the page itself was asked for.
 fn assert_quiet(browser: &Browser) {
@@ -70,8 +50,8 @@ fn assert_sums(browser: &Browser, metrics: &Value) {
 
 pub(crate) fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
     let browser = browser();
-    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
-    browser.open(&page(&scratch, &["run"]));
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    browser.open(&scratch.page(&["run"]));
 
     // The kernels by launches, most first.
     let table = "[...document.querySelectorAll('#kernels table')].find((one) => one.tBodies[0].rows.length > 20)";
@@ -124,8 +104,8 @@ pub(crate) fn pictures_of_inputs_are_small_and_drawn() {
 
 pub(crate) fn firefox_draws_the_page_and_sums_the_same() {
     let browser = firefox();
-    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
-    browser.open(&page(&scratch, &["run"]));
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    browser.open(&scratch.page(&["run"]));
     assert_sums(&browser, &scratch.json("run", "metrics.json"));
     let drawn = format!(
         "[...{CANVAS}.getContext('2d').getImageData(0, 0, {CANVAS}.width, {CANVAS}.height).data].some((one) => one > 0)"
@@ -179,11 +159,11 @@ pub(crate) fn every_number_of_the_first_screen_leads_to_its_source_in_two_clicks
     let runs = [
         ("native", native),
         ("command", command),
-        ("torch", imported(&fixture("torch/dsocr-h200.json.gz"))),
-        ("nsys", imported(&fixture("nsys/dsocr-h200.sqlite.gz"))),
+        ("torch", Scratch::imported(&capture("torch/dsocr-h200.json.gz"))),
+        ("nsys", Scratch::imported(&capture("nsys/dsocr-h200.sqlite.gz"))),
     ];
     for (name, scratch) in &runs {
-        browser.open(&page(scratch, &["run"]));
+        browser.open(&scratch.page(&["run"]));
         assert_sources(&browser, name);
     }
     // A part that is closed opens.
@@ -196,8 +176,8 @@ pub(crate) fn every_number_of_the_first_screen_leads_to_its_source_in_two_clicks
 
 pub(crate) fn labels_stay_in_their_boxes() {
     let browser = browser();
-    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
-    browser.open(&page(&scratch, &["run"]));
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    browser.open(&scratch.page(&["run"]));
     // A label follows its box.
     let out = "[...document.querySelectorAll('#treemap text')].filter((label) => { \
                  const [own, box] = [label.getBBox(), label.previousElementSibling.getBBox()]; \
@@ -213,8 +193,8 @@ pub(crate) fn labels_stay_in_their_boxes() {
 
 pub(crate) fn a_page_is_dark_where_wanted_fits_a_phone_and_prints_whole() {
     let browser = browser();
-    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
-    let page = page(&scratch, &["run"]);
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    let page = scratch.page(&["run"]);
     browser.emulate("screen", "light");
     browser.open(&page);
     let colours = "(({ backgroundColor, color }) => [backgroundColor, color])(getComputedStyle(document.body))";
@@ -243,7 +223,7 @@ pub(crate) fn names_from_a_trace_cannot_get_out_of_their_place() {
         "</title></template><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>\"'`${1}&lt;";
     let long = format!("{hostile}{}", "x".repeat(10_000));
     // The capture is not strict JSON, so that names are changed in its text.
-    let mut trace = std::fs::read_to_string(fixture("torch/small.json")).unwrap();
+    let mut trace = std::fs::read_to_string(capture("torch/small.json")).unwrap();
     let kernel = "void gemm<4, {lambda(float)#1}, {lambda()#2}>(int, char*)";
     for (name, other) in [("aten::mm", hostile), ("decode_step", hostile), (kernel, long.as_str())] {
         let before = json!(name).to_string();
@@ -254,7 +234,7 @@ pub(crate) fn names_from_a_trace_cannot_get_out_of_their_place() {
     std::fs::write(scratch.path("trace.json"), trace).unwrap();
     let output = Output::of(scratch.command(&["import", "trace.json", "--out", "run"]));
     assert_eq!(output.code, 0, "{}", output.stderr);
-    browser.open(&page(&scratch, &["run"]));
+    browser.open(&scratch.page(&["run"]));
     assert_eq!(browser.value("window.harmed === undefined && document.images.length === 0"), json!(true));
     assert_eq!(browser.value("document.scripts.length"), json!(1));
     assert!(browser.value("document.body.textContent").as_str().unwrap().contains("window.harmed = 1"));
@@ -266,21 +246,21 @@ pub(crate) fn names_from_a_trace_cannot_get_out_of_their_place() {
 
 pub(crate) fn runs_without_kernels_and_comparisons_are_pages_too() {
     let browser = browser();
-    let scratch = imported(&fixture("torch/small.json"));
+    let scratch = Scratch::imported(&capture("torch/small.json"));
     let output = Output::of(scratch.command(&["profile", "--out", "bare", "--", "/bin/true"]));
     assert_eq!(output.code, 0, "{}", output.stderr);
-    browser.open(&page(&scratch, &["bare"]));
+    browser.open(&scratch.page(&["bare"]));
     assert_eq!(browser.value("document.querySelectorAll('.view').length"), json!(0));
     assert!(browser.value("document.body.textContent").as_str().unwrap().contains("This page has no timeline"));
     assert_quiet(&browser);
     let output = Output::of(scratch.command(&[
         "import",
-        fixture("torch/dsocr-h200.json.gz").to_str().unwrap(),
+        capture("torch/dsocr-h200.json.gz").to_str().unwrap(),
         "--out",
         "other",
     ]));
     assert_eq!(output.code, 0, "{}", output.stderr);
-    browser.open(&page(&scratch, &["run", "other"]));
+    browser.open(&scratch.page(&["run", "other"]));
     assert!(number(&browser.value("document.querySelectorAll('svg').length")) > 0);
     assert!(browser.value("document.title").as_str().unwrap().contains("compared with"));
     assert_quiet(&browser);

@@ -8,6 +8,12 @@ use tempfile::TempDir;
 
 use crate::support::llm_perf;
 
+/// A capture among the fixtures of `ingest`.
+#[allow(dead_code, reason = "each test file takes what it needs")]
+pub(crate) fn capture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures").join(name)
+}
+
 /// What one call gave.
 pub(crate) struct Output {
     pub(crate) code: i32,
@@ -22,6 +28,21 @@ pub(crate) struct Scratch(TempDir);
 impl Scratch {
     pub(crate) fn new() -> Self {
         Self(TempDir::new().unwrap())
+    }
+
+    /// With a capture imported into `run`.
+    pub(crate) fn imported(capture: &Path) -> Self {
+        let scratch = Self::new();
+        let output = Output::of(scratch.command(&["import", capture.to_str().unwrap(), "--out", "run"]));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        scratch
+    }
+
+    /// The page made again from a run folder.
+    pub(crate) fn page(&self, arguments: &[&str]) -> PathBuf {
+        let output = Output::of(self.command(&[&["report"], arguments, &["--out", "page.html"]].concat()));
+        assert_eq!((output.code, output.stdout.as_str()), (0, "page.html\n"), "{}", output.stderr);
+        self.path("page.html")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
