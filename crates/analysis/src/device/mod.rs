@@ -4,6 +4,7 @@
 //! then pieces are grouped by name and operator ([`groups`]) and, where the model is known, by module ([`modules`]).
 
 mod chains;
+mod copies;
 mod groups;
 mod modules;
 mod partition;
@@ -15,10 +16,11 @@ mod waits;
 
 use std::collections::BTreeMap;
 
-use types::timeline::WorkKind;
+use types::timeline::{CopyDirection, WorkKind};
 use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
 
 pub(crate) use chains::Chains;
+pub(crate) use copies::CopyPattern;
 pub(crate) use groups::WorkGroup;
 
 #[cfg(test)]
@@ -82,6 +84,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) groups: Vec<WorkGroup>,
     /// Calls that blocked while the device had nothing to do: by top stage, cause and name.
     pub(crate) blocking: BTreeMap<(Scope, IdleCause, String), u64>,
+    /// Copies by direction.
+    pub(crate) copies: BTreeMap<CopyDirection, CopyPattern>,
     /// Host time of decode steps, in order.
     pub(crate) steps: Vec<Nanos>,
     /// Work that single findings ask about.
@@ -168,6 +172,9 @@ impl DeviceRecords {
         }
         for (key, calls) in found.calls {
             *self.blocking.entry(key).or_default() += calls;
+        }
+        for (direction, pattern) in copies::patterns(timeline, attribution) {
+            self.copies.entry(direction).or_default().add(pattern);
         }
         for (row, part) in partition.parts.iter().enumerate() {
             let Some(stage) = partition.scopes[row] else { continue };

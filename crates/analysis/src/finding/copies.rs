@@ -12,6 +12,9 @@ use crate::statistics::share;
 /// Share of the devices' time from which copies are what the run does.
 const MUCH: f64 = 0.1;
 
+/// Copies in every pass from which they are weights: a batch has fewer tensors.
+const MANY: f64 = 16.0;
+
 /// A rule about copies in one direction.
 pub(super) struct CopyRule {
     /// Its name.
@@ -29,6 +32,10 @@ impl CopyRule {
         let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
         let saves: Nanos = run.device_time.iter().map(exposed).sum();
         let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
+        let pattern = run.device.and_then(|device| device.copies.get(&self.direction)).cloned().unwrap_or_default();
+        let comes_back = (saves - pattern.once).max(Nanos::ZERO);
+        let per_pass =
+            pattern.per_pass().filter(|copies| self.direction == CopyDirection::HostToDevice && *copies >= MANY);
         let row = |time: &DeviceTime| {
             let copy = copies(time)?;
             let bytes = copy.bytes?;
@@ -43,10 +50,17 @@ impl CopyRule {
             .with("span", span)
             .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>())
             .with_known("pageable", run.device.and_then(|device| self.pageable(device)))
+            .with_known("once", some(pattern.once.min(saves)))
+            .with_known("per_pass", per_pass)
             // What runs beside copies can be no more than the rest of the time.
-            .with_if("mostly", part > 0.5);
-        let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(saves));
-        let change = Change::Copies(Some(self.direction), CopyFate::Hidden);
+            .with_if("mostly", part > 0.5 && per_pass.is_none());
+        if share(comes_back.get() as f64, span.get() as f64).is_none_or(|part| part < MUCH) {
+            return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts)));
+        }
+        let saving = EstimatedSaving::at_most(comes_back);
+        let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(saving);
+        let fate = if per_pass.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
+        let change = Change::Copies(Some(self.direction), fate);
         Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(change))
     }
 

@@ -8,7 +8,8 @@ use super::{Found, Run};
 /// The rule's name.
 pub(super) const RULE: &str = "data-loading";
 
-const IDLE: IdleRule = IdleRule { name: RULE, cause: IdleCause::DataLoading, least_share: 0.02, promise: Promise::All };
+const IDLE: IdleRule =
+    IdleRule { name: RULE, cause: IdleCause::DataLoading, least_share: 0.02, promise: Promise::WhatComesBack };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |_| Vec::new())

@@ -15,8 +15,6 @@ pub(super) enum Promise {
     Nothing,
     /// What comes back in the recording: a longer run may not repeat the rest.
     WhatComesBack,
-    /// All of it.
-    All,
 }
 
 /// A rule about one cause of idle time.
@@ -42,7 +40,6 @@ impl IdleRule {
             let promised = match self.promise {
                 Promise::Nothing => Nanos::ZERO,
                 Promise::WhatComesBack => waiting - once,
-                Promise::All => waiting,
             };
             let much =
                 share(promised.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);

@@ -90,6 +90,6 @@ fn fleet_finding(finding: &mut FleetFinding) {
         let facts =
             finding.quantities.clone().with("ranks", ranges(&finding.ranks)).with_known("cost", finding.costs_ns);
         finding.evidence = words.evidence(&facts);
-        finding.advice = words.advice(&facts);
+        finding.advice = words.advice(&facts, true);
     }
 }

@@ -52,7 +52,7 @@ impl Spoken for Metrics {
 fn finding(finding: &mut Finding) {
     if let Some(words) = rule::words(&finding.rule).filter(|_| finding.evidence.is_empty()) {
         finding.evidence = words.evidence(&finding.quantities);
-        finding.advice = words.advice(&finding.quantities);
+        finding.advice = words.advice(&finding.quantities, finding.saving.saves_ns.is_some());
     }
     finding.saving.assumes.iter_mut().for_each(remark::say);
 }

@@ -77,7 +77,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "data-loading",
         title: "Data loading",
         claim: &["The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`."],
-        evidence: &[],
+        evidence: &["{once} of the idle time is a one-off cost in this recording; no saving is expected from it."],
         action: &["Load the next batches in the background."],
         advice: &[
             "Use more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers` and pinned memory with `non_blocking` copies, or move preprocessing off the critical path.",
@@ -91,7 +91,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         evidence: &[
             "*places {time} of the idle time is inside `{name}`.",
-            "{once} of the idle time is a one-off cost in this recording and not part of the estimate.",
+            "{once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
         ],
         action: &["Move host work off the launching thread, or overlap it with GPU work."],
         advice: &[
@@ -239,7 +239,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         title: "Memory allocation",
         claim: &["The GPU is idle {idle} ({idle_share}) while the host allocates and frees GPU memory."],
         evidence: &[
-            "{once} of the idle time is a one-off cost in this recording and not part of the estimate.",
+            "{once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
             "*calls `{call}`: {calls|call}.",
         ],
         action: &["Reuse GPU memory instead of freeing it."],
@@ -259,7 +259,9 @@ pub(crate) const RULES: &[RuleWords] = &[
             "The copies run for {run} and keep the GPU idle for another {wait}: {copies_share} together.",
             "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
+            "Every pass repeats {per_pass|copy} of the same sizes, more than the tensors of a batch: these look like weights.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
+            "{once} of the copy time comes once in this recording, like the copies of a set-up; no saving is expected from it.",
         ],
         action: &[
             "?per_token Keep the inputs of every decode step on the GPU.",
@@ -267,7 +269,9 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         advice: &[
             "?per_token Keep positions, masks and the last token there, or compute them there. Where a copy is needed, pin its memory and start it one step ahead.",
-            "!per_token Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead. The estimate assumes that all of it can be hidden.",
+            "!per_token Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead.",
+            "?per_pass The estimate assumes that all of these copies can be avoided: that the weights fit in GPU memory.",
+            "!per_token !per_pass The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -278,6 +282,7 @@ pub(crate) const RULES: &[RuleWords] = &[
             "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
+            "{once} of the copy time comes once in this recording, like the copies of a set-up; no saving is expected from it.",
         ],
         action: &["Fetch fewer results from the GPU, and less often."],
         advice: &[
@@ -432,6 +437,9 @@ pub(crate) const RULES: &[RuleWords] = &[
     },
 ];
 
+/// How a sentence about an estimate starts; each is a template of its own.
+const ESTIMATE: &str = "The estimate ";
+
 /// The row of a rule.
 pub(crate) fn words(rule: &str) -> Option<&'static RuleWords> {
     RULES.iter().find(|row| row.rule == rule)
@@ -454,10 +462,10 @@ impl RuleWords {
         first(self.claim, facts).into_iter().chain(lines(self.evidence, facts)).collect()
     }
 
-    /// What to do, then how.
-    pub(crate) fn advice(&self, facts: &Facts) -> String {
-        let all: Vec<String> = first(self.action, facts).into_iter().chain(lines(self.advice, facts)).collect();
-        all.join(" ")
+    /// What to do, then how; what an estimate rests on only where there is one.
+    pub(crate) fn advice(&self, facts: &Facts, is_estimated: bool) -> String {
+        let how = lines(self.advice, facts).into_iter().filter(|line| is_estimated || !line.starts_with(ESTIMATE));
+        first(self.action, facts).into_iter().chain(how).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -580,11 +588,11 @@ mod tests {
     fn runs_that_other_work_disturbed_are_not_called_unexplained() {
         let row = words("run-to-run-variation").unwrap();
         let facts = Facts::new().with_if("unexplained", true);
-        assert!(row.advice(&facts).contains("the recording does not show why"));
+        assert!(row.advice(&facts, false).contains("the recording does not show why"));
         let facts = facts.with("disturbed", 3_u64).with("inferences", 8_u64);
         assert_eq!(row.evidence(&facts), ["Other work on the machine disturbed 3 of 8 inferences."]);
         assert!(
-            row.advice(&facts)
+            row.advice(&facts, false)
                 .starts_with("Stop other jobs and measure again. The runs differ throughout. The disturb")
         );
     }

@@ -1,0 +1,101 @@
+//! Copies between host and device: how much of them comes once, as at set-up, and how many there are in a pass.
+
+use std::collections::{BTreeMap, HashMap};
+
+use types::timeline::{CopyDirection, NameId, Timeline, WorkKind};
+use types::{Bytes, Nanos};
+
+use crate::attribution::Attribution;
+
+/// Copies of one direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct CopyPattern {
+    /// The part of their time that comes once: the longest before each kernel, beyond the second longest before it.
+    pub(crate) once: Nanos,
+    /// How often each size comes.
+    sizes: BTreeMap<Bytes, u64>,
+}
+
+impl CopyPattern {
+    /// Copies in one pass, where passes repeat: the rarest size that comes back tells how many passes there are.
+    pub(crate) fn per_pass(&self) -> Option<f64> {
+        let repeated = || self.sizes.values().filter(|count| **count > 1);
+        let passes = repeated().min()?;
+        Some(repeated().sum::<u64>() as f64 / *passes as f64)
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.once += other.once;
+        for (size, count) in other.sizes {
+            *self.sizes.entry(size).or_default() += count;
+        }
+    }
+}
+
+/// The copies of a timeline that are part of what is meant, by direction.
+pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeMap<CopyDirection, CopyPattern> {
+    let mut patterns: BTreeMap<CopyDirection, CopyPattern> = BTreeMap::new();
+    let mut order: Vec<usize> = (0..timeline.work.len()).filter(|row| !attribution.is_aside(*row)).collect();
+    order.sort_by_key(|row| timeline.work[*row].start);
+    // Copies of each device since its last kernel, and the two longest before kernels of one name.
+    let mut before: BTreeMap<u32, BTreeMap<CopyDirection, Nanos>> = BTreeMap::new();
+    let mut longest: HashMap<(CopyDirection, Option<NameId>), [Nanos; 2]> = HashMap::new();
+    let mut end = |copies: BTreeMap<CopyDirection, Nanos>, kernel: Option<NameId>| {
+        for (direction, time) in copies {
+            let [most, second] = longest.entry((direction, kernel)).or_default();
+            *second = time.min(*most).max(*second);
+            *most = time.max(*most);
+        }
+    };
+    for work in order.into_iter().map(|row| &timeline.work[row]) {
+        let copies = before.entry(timeline.queues[work.queue.0 as usize].device).or_default();
+        match work.kind {
+            WorkKind::Copy(direction) => {
+                *copies.entry(direction).or_default() += work.duration;
+                let sizes = &mut patterns.entry(direction).or_default().sizes;
+                work.bytes.into_iter().for_each(|size| *sizes.entry(size).or_default() += 1);
+            }
+            WorkKind::Kernel | WorkKind::Graph => end(std::mem::take(copies), Some(work.name)),
+            WorkKind::Fill => {}
+        }
+    }
+    before.into_values().for_each(|copies| end(copies, None));
+    for ((direction, _), [most, second]) in longest {
+        patterns.entry(direction).or_default().once += most - second;
+    }
+    patterns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{AttributionSettings, attribute};
+    use crate::device::sample::{Launch, timeline};
+
+    const TO_DEVICE: CopyDirection = CopyDirection::HostToDevice;
+
+    /// Works of 50 ns each in their order: copies to the device of these sizes, and kernels, whose size is 0.
+    fn to_device(sizes: &[u64]) -> CopyPattern {
+        let launch = |place: usize| Launch::new(100 * place as i64, 100 * place as i64 + 10, 50);
+        let mut timeline = timeline(10_000, &(0..sizes.len()).map(launch).collect::<Vec<_>>());
+        for (work, size) in timeline.work.iter_mut().zip(sizes).filter(|(_, size)| **size > 0) {
+            (work.kind, work.bytes) = (WorkKind::Copy(TO_DEVICE), Some(Bytes::new(*size)));
+        }
+        patterns(&timeline, &attribute(&timeline, &AttributionSettings::default())).remove(&TO_DEVICE).unwrap()
+    }
+
+    #[test]
+    fn copies_before_the_first_kernel_come_once() {
+        let set_up = to_device(&[8, 9, 10, 0, 0, 0]);
+        assert_eq!((set_up.once, set_up.per_pass()), (Nanos::new(150), None));
+        let one_more_at_first = to_device(&[8, 9, 0, 8, 0, 8, 0]);
+        assert_eq!((one_more_at_first.once, one_more_at_first.per_pass()), (Nanos::new(50), Some(1.0)));
+    }
+
+    #[test]
+    fn copies_of_every_pass_come_back_and_are_counted_by_their_rarest_size() {
+        // Two layers and a head: three copies in each of two passes.
+        let weights = to_device(&[8, 0, 8, 0, 9, 0, 8, 0, 8, 0, 9, 0]);
+        assert_eq!((weights.once, weights.per_pass()), (Nanos::ZERO, Some(3.0)));
+    }
+}
