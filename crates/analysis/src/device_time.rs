@@ -4,9 +4,9 @@
 //! Sets of moments decide, so the parts make up the whole: compute first, then communication without compute, then copies and
 //! memsets without either, then nothing. Everything else that is said of a trace is a view on this division.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use types::timeline::{DeviceWork, HostCall, Timeline, WorkKind};
+use types::timeline::{DeviceWork, HostCall, QueueId, Timeline, WorkKind};
 use types::view::IdleStretch;
 use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime, Nanos};
 
@@ -69,6 +69,8 @@ fn rows_by_device(timeline: &Timeline) -> BTreeMap<u32, Vec<u32>> {
 struct Activity {
     window: Span,
     compute: Spans,
+    /// The part of it that does not wait for communication.
+    awake: Spans,
     communication: Spans,
     copies: Spans,
     busy: Spans,
@@ -88,11 +90,12 @@ impl Activity {
         };
         let is_kernel = |work: &DeviceWork| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
         let compute = of(&|work| is_kernel(work) && !communicates[work.name.index()]);
+        let awake = Spans::union(awake(timeline, rows, communicates).map(|span| span.intersect(window)));
         let communication = of(&|work| is_kernel(work) && communicates[work.name.index()]);
         let copies = of(&|work| !is_kernel(work));
         let all = compute.as_slice().iter().chain(communication.as_slice()).chain(copies.as_slice());
         let busy = Spans::union(all.copied());
-        Some(Self { window, compute, communication, copies, busy })
+        Some(Self { window, compute, awake, communication, copies, busy })
     }
 
     /// Rows of the window.
@@ -105,6 +108,25 @@ impl Activity {
     }
 }
 
+/// Kernels that compute, each from when it could. With programmatic dependent launch a kernel starts while the one before it on its
+/// stream still runs, waits for its end, and ends after it: below communication it does not compute. One that ends earlier did.
+fn awake<'a>(timeline: &'a Timeline, rows: &'a [u32], communicates: &'a [bool]) -> impl Iterator<Item = Span> + 'a {
+    let mut until: HashMap<QueueId, Nanos> = HashMap::new();
+    rows.iter().filter_map(move |row| {
+        let work = &timeline.work[*row as usize];
+        let until = until.entry(work.queue).or_insert(work.start);
+        match work.kind {
+            WorkKind::Kernel if communicates[work.name.index()] => {
+                *until = work.end().max(*until);
+                None
+            }
+            WorkKind::Kernel if work.end() >= *until => Some(Span::new(work.start.max(*until), work.end())),
+            WorkKind::Kernel | WorkKind::Graph => Some(Span::new(work.start, work.end())),
+            WorkKind::Copy(_) | WorkKind::Fill => None,
+        }
+    })
+}
+
 /// Names that are kernels of communication.
 fn communicates(timeline: &Timeline) -> Vec<bool> {
     timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Communication).collect()
@@ -115,10 +137,9 @@ fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<
     let communicates = communicates(timeline);
     let activity = Activity::new(timeline, attribution, rows, &communicates)?;
     let rows = activity.rows(timeline, rows);
-    let Activity { window, compute, communication, copies, busy } = activity;
+    let Activity { window, compute, awake, communication, copies, busy } = activity;
     let exposed = communication.subtract(&compute);
     let copied = copies.subtract(&compute).subtract(&communication);
-    let is_communication = |work: &&DeviceWork| work.kind == WorkKind::Kernel && communicates[work.name.index()];
     let works = || rows.iter().map(|row| &timeline.work[*row as usize]);
     Some(DeviceTime {
         device: placed.device(ordinal),
@@ -127,8 +148,9 @@ fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<
         busy_ns: busy.total(),
         idle_ns: window.length() - busy.total(),
         compute_ns: compute.total(),
-        communication_ns: works().filter(is_communication).map(|work| work.duration).sum(),
+        communication_ns: communication.total(),
         communication_exposed_ns: exposed.total(),
+        communication_awaited_ns: communication.subtract(&awake).total() - exposed.total(),
         copies_exposed_ns: copied.total(),
         copies: copy_times(works(), window, copied),
         idle: idle_times(placed, &rows, &busy.gaps(window)),
@@ -259,6 +281,26 @@ mod tests {
         let parts = (found.compute_ns, found.communication_exposed_ns, found.copies_exposed_ns);
         assert_eq!(parts, (Nanos::new(100), Nanos::new(100), Nanos::new(60)));
         assert_eq!((found.communication_ns.get(), found.copies[0].kind.as_str()), (150, "HtoD"));
+    }
+
+    #[test]
+    fn a_kernel_that_starts_early_behind_communication_on_its_stream_waits_for_it() {
+        let all_reduce = || Launch::new(0, 100, 100).named("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)");
+        let parts = |kernel: Launch, other_stream: bool| {
+            let mut timeline = timeline(1_000, &[all_reduce(), kernel]);
+            if other_stream {
+                timeline.queues.push(DeviceQueue { stream: Some(8), ..timeline.queues[0].clone() });
+                timeline.work[1].queue = QueueId(1);
+            }
+            let found = divided(&timeline).remove(0);
+            assert_eq!(found.compute_ns + found.communication_exposed_ns, found.busy_ns);
+            [found.communication_ns, found.communication_exposed_ns, found.communication_awaited_ns].map(Nanos::get)
+        };
+        // From 120 on below the all-reduce, which ends at 200.
+        assert_eq!(parts(Launch::new(1, 120, 90), false), [100, 20, 80]);
+        assert_eq!(parts(Launch::new(1, 120, 90), true), [100, 20, 0], "on another stream it computes");
+        assert_eq!(parts(Launch::new(1, 120, 40), false), [100, 60, 0], "it did not wait for what it outran");
+        assert_eq!(parts(Launch::new(1, 200, 90), false), [100, 100, 0]);
     }
 
     #[test]

@@ -156,6 +156,7 @@ pub(crate) fn device_time(span: i64) -> types::DeviceTime {
         compute_ns: Nanos::new(span),
         communication_ns: Nanos::ZERO,
         communication_exposed_ns: Nanos::ZERO,
+        communication_awaited_ns: Nanos::ZERO,
         copies_exposed_ns: Nanos::ZERO,
         copies: Vec::new(),
         idle: Vec::new(),

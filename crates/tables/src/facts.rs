@@ -22,7 +22,8 @@ pub fn rank_facts<E>(find: &mut dyn FnMut(Table) -> Result<Option<TableColumns>,
         let sum = |column: &str| (0..devices.rows()).map(|row| time(&devices, row, column)).sum();
         facts.span = sum("span_ns");
         facts.busy = sum("busy_ns");
-        facts.compute = sum("compute_ns");
+        // A rank that waits does not compute.
+        facts.compute = sum("compute_ns") - sum("communication_awaited_ns");
         facts.communication_exposed = sum("communication_exposed_ns");
         facts.copies_exposed = sum("copies_exposed_ns");
     }

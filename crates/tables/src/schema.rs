@@ -320,8 +320,13 @@ impl Table {
                         column("busy_ns", Long, "at least one kernel, copy or memset ran"),
                         column("idle_ns", Long, "nothing ran"),
                         column("compute_ns", Long, "at least one kernel ran that is not communication"),
-                        column("communication_ns", Long, "time of all communication kernels, each in full"),
+                        column("communication_ns", Long, "at least one communication kernel ran"),
                         column("communication_exposed_ns", Long, "communication ran and no other kernel did"),
+                        column(
+                            "communication_awaited_ns",
+                            Long,
+                            "communication ran beside kernels that wait for it, launched early behind it on its stream",
+                        ),
                         column("copies_exposed_ns", Long, "a copy or memset ran and no kernel did"),
                     ]
                 }

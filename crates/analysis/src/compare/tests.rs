@@ -369,17 +369,11 @@ fn trace(path: &str, steps: &[i64], idle: i64) -> RunRecords {
     one.metrics.times.steps = Some(Steps { basis: StepBasis::ProfilerSteps, wall_ms, device_ms, list: list.collect() });
     let (ns, compute_ns) = (Nanos::new(idle), Nanos::new(5_000));
     one.metrics.breakdown.device_time = vec![DeviceTime {
-        device: DeviceId::cuda(0),
-        rank: None,
-        span_ns: compute_ns + ns,
         busy_ns: compute_ns,
         idle_ns: ns,
         compute_ns,
-        communication_ns: Nanos::ZERO,
-        communication_exposed_ns: Nanos::ZERO,
-        copies_exposed_ns: Nanos::ZERO,
-        copies: Vec::new(),
         idle: vec![IdleTime { cause: IdleCause::Launching, ns, longest_ns: ns, inside: Vec::new() }],
+        ..crate::sample::device_time((compute_ns + ns).get())
     }];
     one
 }

@@ -13,8 +13,9 @@ use crate::statistics::median;
 
 /// Fewest collectives in which a rank can be shown to be late.
 const FEWEST: u64 = 8;
-/// A straggler is last at least this often.
+/// A straggler is last at least this often, or, among many ranks, this many times as often as one of equals.
 const MOSTLY: f64 = 0.5;
+const TIMES_ITS_SHARE: f64 = 2.0;
 /// Chance, over all ranks, that one of equals is last so often.
 const DOUBT: f64 = 0.01;
 /// What costs less of the span than this is not worth a word.
@@ -61,9 +62,10 @@ fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
         let (met, others) =
             of_rank.fold((0u64, 0usize), |(met, most), meeting| (met + 1, most.max(meeting.ranks.len())));
         let often = arrived_last as f64 / met.max(1) as f64;
-        let chance = at_least(often, 1.0 / others.max(2) as f64, met) * scene.ranks.len() as f64;
+        let equal = 1.0 / others.max(2) as f64;
+        let chance = at_least(often, equal, met) * scene.ranks.len() as f64;
         let worth = waited_for.get() as f64 >= WORTH * row.span_ns.get() as f64;
-        if met < FEWEST || often < MOSTLY || chance > DOUBT || !worth {
+        if met < FEWEST || often < MOSTLY.min(TIMES_ITS_SHARE * equal) || chance > DOUBT || !worth {
             return None;
         }
         let facts = Facts::new()

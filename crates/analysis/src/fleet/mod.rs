@@ -214,6 +214,18 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_is_last_far_more_often_than_its_equals_is_named() {
+        // Rank 5 is late in every other step, and takes its turn in the rest.
+        let script = |straggler| Script { straggler, every: 2, ..Script::default() };
+        let fleet = job("train", facts(&script(Some((5, 300_000)))));
+        let last = fleet.ranks[5].arrived_last.unwrap();
+        assert!((8..24).contains(&last), "{last} of 40");
+        let [finding] = fleet.findings.as_slice() else { panic!("{:#?}", fleet.findings) };
+        assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("straggling-rank", &[5][..]));
+        assert_eq!(job("train", facts(&script(None))).findings, []);
+    }
+
+    #[test]
     fn clocks_of_hosts_are_brought_together_over_offset_and_drift() {
         let script = Script {
             clock: vec![0, 3_000_000_000, -7_000_000, 12],

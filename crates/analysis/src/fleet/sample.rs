@@ -9,6 +9,8 @@ use super::facts::{CollectiveFact, KernelFact, RankFacts};
 pub(super) struct Script {
     /// A rank that takes so much longer in each step, with more work.
     pub(super) straggler: Option<(usize, i64)>,
+    /// In one of so many steps; in each where it is zero.
+    pub(super) every: i64,
     /// A rank whose kernels all take so many times as long.
     pub(super) slow_device: Option<(usize, f64)>,
     /// A pair of ranks (2n and 2n + 1) whose transfers take so many times as long.
@@ -37,11 +39,12 @@ pub(super) fn facts(script: &Script) -> Vec<RankFacts> {
     let mut now = 1_700_000_000_000_000_000i64;
     let begin = now;
     let all: Vec<usize> = (0..RANKS).collect();
-    for _ in 0..STEPS {
+    for step in 0..STEPS {
+        let is_late = step % script.every.max(1) == 0;
         let mut arrivals = Vec::new();
         for (rank, facts) in ranks.iter_mut().enumerate() {
             let pace = script.slow_device.filter(|(slow, _)| *slow == rank).map_or(1.0, |(_, factor)| factor);
-            let extra = script.straggler.filter(|(late, _)| *late == rank).map_or(0, |(_, extra)| extra);
+            let extra = script.straggler.filter(|(late, _)| is_late && *late == rank).map_or(0, |(_, extra)| extra);
             let compute = (COMPUTE as f64 * pace) as i64 + extra;
             facts.compute += Nanos::new(compute);
             arrivals.push(now + compute + noise(20_000));

@@ -17,6 +17,7 @@ impl RankRows<'_> {
                 row.compute_ns.into(),
                 row.communication_ns.into(),
                 row.communication_exposed_ns.into(),
+                row.communication_awaited_ns.into(),
                 row.copies_exposed_ns.into(),
             ])
         })

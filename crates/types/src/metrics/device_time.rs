@@ -24,16 +24,27 @@ pub struct DeviceTime {
     pub idle_ns: Nanos,
     /// At least one kernel ran that is not communication.
     pub compute_ns: Nanos,
-    /// Time of all communication kernels, each in full.
+    /// At least one communication kernel ran.
     pub communication_ns: Nanos,
     /// Communication ran and no other kernel did.
     pub communication_exposed_ns: Nanos,
+    /// Communication ran, and so did kernels that wait for it: launched early behind it on its own stream. It is part of
+    /// `compute_ns`.
+    #[serde(default)]
+    pub communication_awaited_ns: Nanos,
     /// A copy or memset ran and no kernel did.
     pub copies_exposed_ns: Nanos,
     /// Copies by direction, and memsets; longest first.
     pub copies: Vec<CopyTime>,
     /// Idle time by cause; longest first.
     pub idle: Vec<IdleTime>,
+}
+
+impl DeviceTime {
+    /// Communication that nothing hides: alone, or beside kernels that wait for it.
+    pub fn communication_unhidden(&self) -> Nanos {
+        self.communication_exposed_ns + self.communication_awaited_ns
+    }
 }
 
 /// All copies of one direction, or all memsets.

@@ -84,8 +84,23 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
          copies and idle time add up to it. Communication is exposed while no other kernel runs; a copy or memset is exposed while no \
          kernel runs. Shares are of the span.",
     );
+    awaited(page, run);
     idle_causes(page, run);
     copies(page, run);
+}
+
+/// Communication that looks hidden and is not.
+fn awaited(page: &mut Page, run: &RunView<'_>) {
+    let devices =
+        run.device_time.iter().map(|view| view.time).filter(|time| time.communication_awaited_ns > Nanos::ZERO);
+    page.list(devices.map(|time| {
+        let (awaited, all) = (time.communication_awaited_ns, time.communication_ns);
+        format!(
+            "{}: {awaited} of {all} of communication overlaps only with kernels that started early behind it on the same stream and \
+             wait for it (programmatic dependent launch). They are counted as compute, and this communication is not hidden.",
+            time.device
+        )
+    }));
 }
 
 fn idle_causes(page: &mut Page, run: &RunView<'_>) {
