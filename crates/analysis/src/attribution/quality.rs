@@ -8,6 +8,7 @@ use types::{Facts, Nanos, QualityCounter, Severity};
 use super::amount::Amount;
 use super::stage::Inference;
 use super::{Attribution, graph};
+use crate::time::kernel_launches;
 
 /// From this share of device time on, what is missing may change a conclusion.
 const WORTH_A_WARNING: f64 = 0.02;
@@ -49,6 +50,7 @@ pub(super) fn counters(
         of(QualityCounter::some("ranges_open_at_end", Severity::Warning, open), clipped(timeline, attribution)),
         of(QualityCounter::some("ranges_crossing", Severity::Info, crossing), contested),
         undivided(timeline, attribution),
+        unrecorded(timeline),
     ];
     counters.into_iter().flatten().collect()
 }
@@ -64,6 +66,12 @@ fn clipped(timeline: &Timeline, attribution: &Attribution) -> Amount {
         let call = attribution.launch[place].map(|call| &timeline.calls[call as usize]);
         call.is_some_and(|call| since[call.thread.0 as usize].is_some_and(|since| since <= call.start))
     })
+}
+
+/// Launches in a trace of the host alone.
+fn unrecorded(timeline: &Timeline) -> Option<QualityCounter> {
+    let launches = if timeline.work.is_empty() { kernel_launches(timeline) } else { 0 };
+    QualityCounter::some("launches_without_device_activity", Severity::Error, launches)
 }
 
 /// Launches of graphs whose work nothing tells apart.

@@ -1,6 +1,7 @@
 //! What the names of calls, operators and ranges say of the host.
 
 use types::IdleCause;
+use types::timeline::Timeline;
 
 /// Annotation that PyTorch puts around the next batch of a data loader.
 const DATA_LOADER: &str = "enumerate(DataLoader)";
@@ -58,6 +59,14 @@ pub(crate) fn cause_of_call(name: &str) -> Option<IdleCause> {
         return Some(IdleCause::Allocating);
     }
     starts(&["Memcpy", "Memset"]).then_some(IdleCause::Copying)
+}
+
+/// Calls that launch kernels or graphs. Without any device work, they tell that device activity was not recorded.
+pub fn kernel_launches(timeline: &Timeline) -> u64 {
+    let launches =
+        |name: &str| ["LaunchKernel", "LaunchCooperative", "GraphLaunch"].iter().any(|part| name.contains(part));
+    let of_name: Vec<bool> = timeline.names.iter().map(|(_, name)| launches(name)).collect();
+    timeline.calls.iter().filter(|call| of_name[call.name.index()]).count() as u64
 }
 
 /// A call around the capture of a graph.

@@ -12,6 +12,7 @@ mod span;
 mod unix;
 mod waiting;
 
+pub use call::kernel_launches;
 pub(crate) use call::{CaptureCall, cause_of_call};
 pub(crate) use host::Host;
 pub use queue_depth::{QueueDepth, devices, queue_depth};

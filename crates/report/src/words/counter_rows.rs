@@ -348,6 +348,13 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         ],
     },
     CounterWords {
+        counter: "launches_without_device_activity",
+        title: "Launches without recorded kernels",
+        remedy: &[
+            "The host launched kernels, and the file contains none: device activity was not recorded. Record it too: `ProfilerActivity.CUDA` in torch.profiler, `--trace=cuda` in nsys. If it was on, CUPTI could not start: see the messages of the program.",
+        ],
+    },
+    CounterWords {
         counter: "work_with_ambiguous_launch",
         title: "Kernels with an ambiguous launch",
         remedy: &["Several processes use the same launch numbers. Import each process on its own."],

@@ -37,7 +37,7 @@ pub(super) fn find(
     let mut names = Vec::new();
     for one in &traces.placed {
         let mut of_timeline = BTreeMap::new();
-        for ordinal in analysis::time::devices(&one.timeline) {
+        for ordinal in used(&one.timeline) {
             let described = described(&one.timeline.devices, ordinal);
             let same =
                 |device: &&Device| described.is_some_and(|found| found.uuid.is_some() && found.uuid == device.uuid);
@@ -82,6 +82,16 @@ pub(super) fn find(
     let hardware = named.or(first).cloned();
     quality.truncate(1);
     Ok(Devices { devices, names, hardware, quality })
+}
+
+/// Ordinals of the devices that have work; where launches were recorded and their work was not, the first.
+fn used(timeline: &Timeline) -> Vec<u32> {
+    let ordinals = analysis::time::devices(timeline);
+    if ordinals.is_empty() && analysis::time::kernel_launches(timeline) > 0 {
+        // Which of several unlike devices it was is not known.
+        return described(&timeline.devices, u32::MAX).map(|_| 0).into_iter().collect();
+    }
+    ordinals
 }
 
 /// The catalogue's entry for the first device of a timeline.

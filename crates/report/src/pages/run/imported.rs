@@ -1,7 +1,7 @@
 //! What the pages of a run with a trace say beyond those of a plain run: sources, the device, how much could be placed.
 
 use types::view::RunView;
-use types::{Stage, TraceFacts};
+use types::{QualityCounter, Stage, TraceFacts};
 
 use super::device_time;
 use super::kernels::by_time;
@@ -23,7 +23,7 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
     let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
         return match totals.kernel_ns {
             Some(kernels) => format!("**Kernels took {kernels}.** The files contain no timeline."),
-            None => "**The files contain no device work.**".to_owned(),
+            None => no_device_work(&run.metrics.conclusions.quality),
         };
     };
     let mut text = match device_time::headline(run) {
@@ -39,6 +39,24 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
         text += &format!(" Each decode step makes {} launches.", decimal(launches.round()));
     }
     text
+}
+
+/// Why there is none, as far as the files tell.
+fn no_device_work(quality: &[QualityCounter]) -> String {
+    let of = |id: &str| quality.iter().find(|counter| counter.counter == id);
+    if let Some(launches) = of("launches_without_device_activity") {
+        let launches = count(launches.value, "kernel launch");
+        return format!("**Device activity was not recorded**: the files contain {launches} and no kernel.");
+    }
+    match of("trace_events_unknown_category") {
+        Some(skipped) => {
+            let events = count(skipped.value, "event");
+            format!(
+                "**The files contain no device work of a known kind.** {events} of unknown categories were skipped."
+            )
+        }
+        None => "**The files contain no device work.**".to_owned(),
+    }
 }
 
 /// What the numbers are, in a paragraph.
