@@ -17,8 +17,15 @@ const COMPILERS: [&str; 7] = [
     "torch/utils/cpp_extension.py",
 ];
 
+/// Python files of PyTorch's profiler: what is inside their functions is the cost of recording, not of the program.
+const PROFILER: [&str; 2] = ["torch/profiler/", "torch/autograd/profiler.py"];
+
 /// What a range or an operator around the host says of it; most say nothing.
 pub(crate) fn cause_of_name(name: &str) -> Option<IdleCause> {
+    let is_of = |file: &str| name.split_once(file).is_some_and(|(above, _)| above.is_empty() || above.ends_with('/'));
+    if PROFILER.into_iter().any(is_of) {
+        return Some(IdleCause::Profiling);
+    }
     if name.starts_with(DATA_LOADER) {
         return Some(IdleCause::DataLoading);
     }
@@ -110,6 +117,16 @@ mod tests {
         assert_eq!(cause_of_call("hipGraphInstantiateWithFlags"), Some(IdleCause::Compiling));
         assert_eq!((cause_of_call("cudaLaunchKernel"), cause_of_call("hipGraphLaunch")), (None, None));
         assert_eq!(cause_of_call("aten::mm"), None);
+    }
+
+    #[test]
+    fn functions_of_the_profiler_are_its_own_cost() {
+        for name in ["torch/profiler/profiler.py(735): step", "/opt/lib/torch/autograd/profiler.py(410): __exit__"] {
+            assert_eq!(cause_of_name(name), Some(IdleCause::Profiling), "{name}");
+        }
+        for name in ["ProfilerStep#3", "mytorch/profiler/run.py(1): main", "scheduler_profiler_mixin.py(4): step"] {
+            assert_eq!(cause_of_name(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -136,7 +136,8 @@ impl Host {
 
     /// What the host mostly did between two calls, and for how long.
     pub(crate) fn doing(&self, between: Span) -> (IdleCause, Nanos) {
-        const NAMED: [IdleCause; 3] = [IdleCause::DataLoading, IdleCause::Compiling, IdleCause::Peer];
+        const NAMED: [IdleCause; 4] =
+            [IdleCause::Profiling, IdleCause::DataLoading, IdleCause::Compiling, IdleCause::Peer];
         let named = self.known.iter().filter(|(cause, _)| NAMED.contains(cause));
         let named = named.map(|(cause, spans)| (*cause, spans.total_within(between)));
         match named.max_by_key(|(_, time)| *time).filter(|(_, time)| *time > Nanos::ZERO) {

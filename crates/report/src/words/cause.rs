@@ -14,6 +14,7 @@ pub(crate) const CAUSES: &[(&str, &str)] = &[
     ("cause.between-operators", "time between operators"),
     ("cause.avoidable-work", "avoidable work"),
     ("path.kernels", "{kernels}"),
+    ("path.host.profiling", "the profiler itself on the host"),
     ("path.host.data_loading", "data loading on the host"),
     ("path.host.compiling", "compilation, graph capture or first use on the host"),
     ("path.host.peer", "host waits for other processes"),

@@ -5,6 +5,7 @@ use types::IdleCause;
 /// What a device waited for, as a noun.
 pub(crate) const fn cause(cause: IdleCause) -> &'static str {
     match cause {
+        IdleCause::Profiling => "the profiler itself",
         IdleCause::DataLoading => "data loading",
         IdleCause::Compiling => "compilation, graph capture or initialisation",
         IdleCause::Peer => "waiting for other processes",

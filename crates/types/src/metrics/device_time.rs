@@ -92,6 +92,8 @@ pub struct IdlePlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleCause {
+    /// Was in the profiler's own code: starting, collecting, writing.
+    Profiling,
     /// Waited for the next batch of a data loader.
     DataLoading,
     /// Compiled, captured a graph, loaded a module, or launched a kernel for the first time.
@@ -116,7 +118,8 @@ pub enum IdleCause {
 
 impl IdleCause {
     /// Every cause.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Profiling,
         Self::DataLoading,
         Self::Compiling,
         Self::Peer,
@@ -132,6 +135,7 @@ impl IdleCause {
     /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Profiling => "profiling",
             Self::DataLoading => "data_loading",
             Self::Compiling => "compiling",
             Self::Peer => "peer",
