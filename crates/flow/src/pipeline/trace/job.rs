@@ -49,6 +49,10 @@ pub(super) fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
     match (span(one), span(other)) {
         (Some((start, end)), Some((begin, close))) => {
             let gap = (begin - end).max(start - close);
+            if gap > Nanos::ZERO && (first.is_none() || second.is_none()) {
+                let reason = "nothing shows that they are from one job: they have no ranks and were recorded one after the other";
+                return Some(reason.to_owned());
+            }
             (gap > SAME_TIME).then(|| format!("they were recorded {} apart", length(gap)))
         }
         _ if first.is_none() || second.is_none() => {
@@ -183,6 +187,15 @@ mod tests {
         assert_eq!(why(&other), "one ran on NVIDIA A100, the other on Tesla V100");
         let other = timeline(1, 8, "NVIDIA A100", 1_000_864_100);
         assert_eq!(why(&other), "they were recorded 10 days apart");
+        let unranked = |seconds: i64| {
+            let mut timeline = timeline(0, 8, "NVIDIA A100", seconds);
+            (timeline.threads[0].rank, timeline.job) = (None, None);
+            timeline
+        };
+        let alone = unranked(1_000_000_000);
+        assert_eq!(apart(&alone, &unranked(1_000_000_000)), None, "recorded at the same time");
+        let why = apart(&alone, &unranked(1_000_000_005)).unwrap();
+        assert!(why.ends_with("they have no ranks and were recorded one after the other"), "{why}");
     }
 
     #[test]
