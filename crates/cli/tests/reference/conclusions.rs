@@ -14,13 +14,13 @@ fn traces() -> PathBuf {
 }
 
 /// An imported trace: its metrics, and all pages as one text.
-struct Imported {
-    metrics: Value,
-    pages: String,
-    terminal: String,
+pub(crate) struct Imported {
+    pub(crate) metrics: Value,
+    pub(crate) pages: String,
+    pub(crate) terminal: String,
 }
 
-fn import(files: &[PathBuf], arguments: &[&str]) -> Imported {
+pub(crate) fn import(files: &[PathBuf], arguments: &[&str]) -> Imported {
     let scratch = Scratch::new();
     let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     let all =
@@ -31,7 +31,7 @@ fn import(files: &[PathBuf], arguments: &[&str]) -> Imported {
     Imported { metrics: scratch.json("run", "metrics.json"), pages, terminal: output.stdout }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("{key}"))
 }
 
@@ -40,7 +40,7 @@ fn number(value: &Value) -> i64 {
 }
 
 /// What must hold of any run with device work.
-fn assert_invariants(metrics: &Value, name: &str) {
+pub(crate) fn assert_invariants(metrics: &Value, name: &str) {
     for device in list(metrics, "device_time") {
         let of = |key: &str| number(&device[key]);
         assert_eq!(of("busy_ns") + of("idle_ns"), of("span_ns"), "{name}");
@@ -75,31 +75,37 @@ fn assert_near(found: i64, fact: &Value, rows: i64, name: &str) {
     assert!((found - fact).abs() <= most, "{name}: {found} is not {fact}");
 }
 
+/// Every figure that another program has summed up.
+pub(crate) fn assert_facts(metrics: &Value, fact: &Value, file: &str) {
+    let devices = fact["devices"].as_object().unwrap();
+    let found = list(metrics, "device_time");
+    assert_eq!(found.len(), devices.len(), "{file}");
+    for (ordinal, fact) in devices {
+        let id = format!("cuda:{ordinal}");
+        let device = found.iter().find(|device| device["device"] == id.as_str()).unwrap_or_else(|| panic!("{id}"));
+        let rows = number(&fact["kernels"]) + 1_000;
+        for key in ["span_ns", "busy_ns", "idle_ns", "communication_ns", "communication_exposed_ns"] {
+            assert_near(number(&device[key]), &fact[key], rows, &format!("{file}: {key}"));
+        }
+        for (kind, copies) in fact["copies"].as_object().unwrap() {
+            let found = list(device, "copies").iter().find(|copy| copy["kind"] == kind.as_str()).unwrap();
+            for key in ["calls", "ns", "bytes"] {
+                assert_eq!(found[key], copies[key], "{file}: {kind} {key}");
+            }
+        }
+    }
+}
+
 pub(crate) fn every_figure_of_other_programs_is_found_again() {
     let folder = traces();
     let facts: Value = serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
     for (file, fact) in facts.as_object().unwrap() {
         let Imported { metrics, .. } = import(&[folder.join(file)], &[]);
         assert_invariants(&metrics, file);
-        let devices = fact["devices"].as_object().unwrap();
-        let found = list(&metrics, "device_time");
-        assert_eq!(found.len(), devices.len(), "{file}");
-        for (ordinal, fact) in devices {
-            let id = format!("cuda:{ordinal}");
-            let device = found.iter().find(|device| device["device"] == id.as_str()).unwrap_or_else(|| panic!("{id}"));
-            let rows = number(&fact["kernels"]) + 1_000;
-            for key in ["span_ns", "busy_ns", "idle_ns", "communication_ns", "communication_exposed_ns"] {
-                assert_near(number(&device[key]), &fact[key], rows, &format!("{file}: {key}"));
-            }
-            for (kind, copies) in fact["copies"].as_object().unwrap() {
-                let found = list(device, "copies").iter().find(|copy| copy["kind"] == kind.as_str()).unwrap();
-                for key in ["calls", "ns", "bytes"] {
-                    assert_eq!(found[key], copies[key], "{file}: {kind} {key}");
-                }
-            }
-        }
+        assert_facts(&metrics, fact, file);
         if !fact["idle_in_data_loader_ns"].is_null() {
-            let idle = list(&found[0], "idle").iter().find(|idle| idle["cause"] == "data_loading").unwrap();
+            let mut idle = list(&metrics["device_time"][0], "idle").iter();
+            let idle = idle.find(|idle| idle["cause"] == "data_loading").unwrap();
             assert_near(number(&idle["ns"]), &fact["idle_in_data_loader_ns"], 100, file);
         }
     }
@@ -295,7 +301,7 @@ pub(crate) fn what_an_expert_says_first_is_said_first_and_what_is_false_is_not_s
 }
 
 /// A line of Markdown without its code.
-fn without_names(line: &str) -> String {
+pub(crate) fn without_names(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 

@@ -8,6 +8,7 @@ mod strangers;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod support;
+mod verdicts;
 
 use testkit::need::Need;
 
@@ -36,6 +37,10 @@ testkit::suite! {
         strangers::a_trace_without_memory_events_has_no_memory,
         strangers::operators_have_the_python_that_calls_them,
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
+    }
+    [Need::Reference("third-party/traces-2")] => {
+        verdicts::every_trace_of_the_truths_has_a_verdict,
+        verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }
