@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use types::timeline::{CopyDirection, NameId, Timeline, WorkKind};
 use types::{Bytes, Nanos};
 
+use super::recurring::Recurring;
 use crate::attribution::Attribution;
 
 /// Copies of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CopyPattern {
-    /// The part of their time that comes once: the longest before each kernel, beyond the second longest before it.
+    /// The part of their time that comes once: the longest before each kernel, beyond the mean of the others before it.
     pub(crate) once: Nanos,
     /// How often each size comes.
     sizes: BTreeMap<Bytes, u64>,
@@ -37,14 +38,12 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
     let mut patterns: BTreeMap<CopyDirection, CopyPattern> = BTreeMap::new();
     let mut order: Vec<usize> = (0..timeline.work.len()).filter(|row| !attribution.is_aside(*row)).collect();
     order.sort_by_key(|row| timeline.work[*row].start);
-    // Copies of each device since its last kernel, and the two longest before kernels of one name.
+    // Copies of each device since its last kernel, and those before kernels of one name.
     let mut before: BTreeMap<u32, BTreeMap<CopyDirection, Nanos>> = BTreeMap::new();
-    let mut longest: HashMap<(CopyDirection, Option<NameId>), [Nanos; 2]> = HashMap::new();
+    let mut recurring: HashMap<(CopyDirection, Option<NameId>), Recurring> = HashMap::new();
     let mut end = |copies: BTreeMap<CopyDirection, Nanos>, kernel: Option<NameId>| {
         for (direction, time) in copies {
-            let [most, second] = longest.entry((direction, kernel)).or_default();
-            *second = time.min(*most).max(*second);
-            *most = time.max(*most);
+            recurring.entry((direction, kernel)).or_default().add(time);
         }
     };
     for work in order.into_iter().map(|row| &timeline.work[row]) {
@@ -60,8 +59,8 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
         }
     }
     before.into_values().for_each(|copies| end(copies, None));
-    for ((direction, _), [most, second]) in longest {
-        patterns.entry(direction).or_default().once += most - second;
+    for ((direction, _), times) in recurring {
+        patterns.entry(direction).or_default().once += times.once();
     }
     patterns
 }

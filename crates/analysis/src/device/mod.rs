@@ -8,6 +8,7 @@ mod copies;
 mod groups;
 mod modules;
 mod partition;
+mod recurring;
 #[cfg(test)]
 pub(crate) mod sample;
 mod special;
@@ -53,7 +54,7 @@ pub(crate) struct StageWork {
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
     pub(crate) waits: BTreeMap<IdleCause, Nanos>,
-    /// The part of it that comes once in the recording: the longest before each kernel, beyond the second longest before it.
+    /// The part of it that comes once in the recording: the longest before each kernel, beyond the mean of the others before it.
     pub(crate) waits_once: BTreeMap<IdleCause, Nanos>,
     /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,

@@ -6,6 +6,7 @@ use types::timeline::{NameId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
 
 use super::partition::Partition;
+use super::recurring::Recurring;
 use crate::attribution::Attribution;
 use crate::scope::Scope;
 use crate::time::{Host, Span, cause_of_call};
@@ -15,7 +16,7 @@ use crate::time::{Host, Span, cause_of_call};
 pub(crate) struct Waits {
     /// By top stage and cause.
     pub(crate) of_stage: BTreeMap<(Scope, IdleCause), Nanos>,
-    /// The part of it that comes once: the longest before each kernel, beyond the second longest before it.
+    /// The part of it that comes once: the longest before each kernel, beyond the mean of the others before it.
     pub(crate) once: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
     pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
@@ -29,9 +30,9 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let mut order = rows;
     order.sort_by_key(|row| timeline.work[*row as usize].start);
     let last_kernel = order.iter().rposition(|row| timeline.work[*row as usize].kind == WorkKind::Kernel);
-    // Waits since the last kernel, before copies and memsets too, and the two longest before kernels of one name.
+    // Waits since the last kernel, before copies and memsets too, and those before kernels of one name.
     let mut before: BTreeMap<(Scope, IdleCause), Nanos> = BTreeMap::new();
-    let mut longest: HashMap<(NameId, Scope, IdleCause), [Nanos; 2]> = HashMap::new();
+    let mut recurring: HashMap<(NameId, Scope, IdleCause), Recurring> = HashMap::new();
     for (place, row) in order.into_iter().map(|row| row as usize).enumerate() {
         let (work, part) = (&timeline.work[row], &partition.parts[row]);
         if let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) {
@@ -47,14 +48,12 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
         }
         if work.kind == WorkKind::Kernel || last_kernel.is_none_or(|last| place > last) {
             for ((stage, cause), time) in std::mem::take(&mut before) {
-                let [most, second] = longest.entry((work.name, stage, cause)).or_default();
-                *second = time.min(*most).max(*second);
-                *most = time.max(*most);
+                recurring.entry((work.name, stage, cause)).or_default().add(time);
             }
         }
     }
-    for ((_, stage, cause), [most, second]) in longest {
-        *waits.once.entry((stage, cause)).or_default() += most - second;
+    for ((_, stage, cause), times) in recurring {
+        *waits.once.entry((stage, cause)).or_default() += times.once();
     }
     waits
 }

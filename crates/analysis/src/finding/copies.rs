@@ -55,7 +55,7 @@ impl CopyRule {
             // What runs beside copies can be no more than the rest of the time.
             .with_if("mostly", part > 0.5 && per_pass.is_none());
         if share(comes_back.get() as f64, span.get() as f64).is_none_or(|part| part < MUCH) {
-            return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts)));
+            return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts.with_if("one_off", true))));
         }
         let saving = EstimatedSaving::at_most(comes_back);
         let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(saving);

@@ -46,7 +46,8 @@ impl IdleRule {
             let is_told_only = self.promise == Promise::WhatComesBack && !much;
             let severity = if is_told_only { Severity::Info } else { Severity::Warning };
             let once = some(once).filter(|_| self.promise == Promise::WhatComesBack);
-            let facts = idle(*scope, waiting, part).with_known("once", once);
+            let facts =
+                idle(*scope, waiting, part).with_known("once", once).with_if("one_off", is_told_only && once.is_some());
             let rows = Some(places(*scope)).filter(|rows| !rows.is_empty());
             let finding = Finding::new(self.name, severity, scope.stage(), facts.with_known("places", rows));
             if !much {

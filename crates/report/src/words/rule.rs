@@ -76,8 +76,13 @@ pub(crate) const RULES: &[RuleWords] = &[
     RuleWords {
         rule: "data-loading",
         title: "Data loading",
-        claim: &["The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`."],
-        evidence: &["{once} of the idle time is a one-off cost in this recording; no saving is expected from it."],
+        claim: &[
+            "?one_off The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`; {once} of that comes once in this recording, as the start of its workers does.",
+            "The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`.",
+        ],
+        evidence: &[
+            "!one_off {once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
+        ],
         action: &["Load the next batches in the background."],
         advice: &[
             "Use more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers` and pinned memory with `non_blocking` copies, or move preprocessing off the critical path.",
@@ -87,15 +92,20 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "host-work",
         title: "Host work",
         claim: &[
+            "?one_off The GPU is idle {idle} ({idle_share}) while the host does other work; {once} of that comes once in this recording, as set-up does.",
             "The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
         ],
         evidence: &[
             "*places {time} of the idle time is inside `{name}`.",
-            "{once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
+            "!one_off {once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
         ],
-        action: &["Move host work off the launching thread, or overlap it with GPU work."],
+        action: &[
+            "?one_off Start the profiler after the set-up, and record the part that repeats.",
+            "Move host work off the launching thread, or overlap it with GPU work.",
+        ],
         advice: &[
-            "Typical host work is Python code, pre- and post-processing, and CPU operators. The estimate assumes that all of it can be hidden.",
+            "Typical host work is Python code, pre- and post-processing, and CPU operators.",
+            "The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -252,6 +262,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         title: "Host-to-device copies",
         claim: &[
             "?per_token Every decode step copies data from the host to the GPU: {per_token|copy} per token.",
+            "?one_off Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that comes once in this recording, as set-up does.",
             "Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}).",
         ],
         evidence: &[
@@ -261,15 +272,16 @@ pub(crate) const RULES: &[RuleWords] = &[
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "Every pass repeats {per_pass|copy} of the same sizes, more than the tensors of a batch: these look like weights.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
-            "{once} of the copy time comes once in this recording, like the copies of a set-up; no saving is expected from it.",
+            "!one_off {once} of the copy time comes once in this recording, like the copies of a set-up; no saving is expected from it.",
         ],
         action: &[
             "?per_token Keep the inputs of every decode step on the GPU.",
+            "?one_off Start the profiler after the set-up, and record the part that repeats.",
             "Keep weights and other reused data on the GPU.",
         ],
         advice: &[
             "?per_token Keep positions, masks and the last token there, or compute them there. Where a copy is needed, pin its memory and start it one step ahead.",
-            "!per_token Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead.",
+            "!per_token !one_off Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead.",
             "?per_pass The estimate assumes that all of these copies can be avoided: that the weights fit in GPU memory.",
             "!per_token !per_pass The estimate assumes that all of it can be hidden.",
         ],
@@ -277,12 +289,15 @@ pub(crate) const RULES: &[RuleWords] = &[
     RuleWords {
         rule: "device-to-host-copies",
         title: "Device-to-host copies",
-        claim: &["Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share})."],
+        claim: &[
+            "?one_off Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that comes once in this recording.",
+            "Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share}).",
+        ],
         evidence: &[
             "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
-            "{once} of the copy time comes once in this recording, like the copies of a set-up; no saving is expected from it.",
+            "!one_off {once} of the copy time comes once in this recording, like the copies of a set-up; no saving is expected from it.",
         ],
         action: &["Fetch fewer results from the GPU, and less often."],
         advice: &[
