@@ -74,7 +74,7 @@ pub(super) fn element_type(name: &str) -> Option<DType> {
 pub(super) fn operand_type(name: &str, library: Option<&str>) -> Option<DType> {
     let found = element_type(name)?;
     let spelling = Spelling::of(name);
-    if AFTER_PRODUCTS.iter().any(|step| spelling.path.contains(step)) {
+    if is_after_products(&spelling) {
         return None;
     }
     if !is_accumulator(found) || first_spelled(name, |_| true).is_none() {
@@ -86,6 +86,15 @@ pub(super) fn operand_type(name: &str, library: Option<&str>) -> Option<DType> {
     let states = library.is_some_and(|library| STATE_OPERANDS.contains(&library))
         && !NARROW.iter().any(|narrow| name.contains(narrow));
     implied(name).or_else(|| Some(found).filter(|dtype| states && states_type(&spelling.arguments, *dtype)))
+}
+
+/// Whether a kernel of a GEMM library reads accumulators, and multiplies nothing itself.
+pub fn sums_up_products(name: &str) -> bool {
+    is_after_products(&Spelling::of(name))
+}
+
+fn is_after_products(spelling: &Spelling) -> bool {
+    AFTER_PRODUCTS.iter().any(|step| spelling.path.contains(step))
 }
 
 /// What the name of the algorithm implies.

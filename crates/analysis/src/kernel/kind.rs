@@ -52,6 +52,12 @@ pub fn reads_nothing(name: &str) -> bool {
     ["FillFunctor", "elementwise_kernel_with_index"].iter().any(|sign| name.contains(sign))
 }
 
+/// Whether a GEMM divides its inner dimension among blocks.
+pub fn is_split_k(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["splitk", "split_k", "streamk", "stream_k"].iter().any(|sign| name.contains(sign))
+}
+
 /// The family of any device work: copies and memsets have theirs whatever the name.
 pub fn family_of_work(kind: WorkKind, name: &str) -> Family {
     match kind {
