@@ -4,6 +4,7 @@
 //! then pieces are grouped by name and operator ([`groups`]) and, where the model is known, by module ([`modules`]).
 
 mod chains;
+mod dequantisation;
 mod groups;
 mod modules;
 mod partition;
@@ -117,7 +118,8 @@ impl DeviceRecords {
             let (timeline, attribution) = (placed.timeline, placed.attribution);
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);
-            all.add(timeline, attribution, &partition);
+            let dequantises = dequantisation::rows(timeline, attribution);
+            all.add(timeline, attribution, &partition, &dequantises);
             let alignment = model.map(|model| align(timeline, attribution, model));
             if let Some((model, alignment)) = model.zip(alignment.as_ref()) {
                 let placements = Placements::new(timeline, attribution, model, alignment);
@@ -127,7 +129,7 @@ impl DeviceRecords {
                 records.placed_by_gemms.count += placements.by_gemms.count;
                 records.placed_by_gemms.time += placements.by_gemms.time;
             }
-            records.special.add(timeline, attribution, &partition, alignment.as_ref());
+            records.special.add(timeline, attribution, &partition, alignment.as_ref(), &dequantises);
         }
         if records.stages.is_empty() {
             return None;

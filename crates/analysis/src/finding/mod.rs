@@ -9,6 +9,7 @@ mod cold_first_iteration;
 mod compilation;
 mod copies;
 mod data_loading;
+mod dequantisation;
 mod device_to_device_copies;
 mod device_to_host_copies;
 mod exposed_communication;
@@ -63,7 +64,7 @@ const OUTSIDE_WORTH_SAYING: f64 = 0.01;
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 27] = [
+const RULES: [Rule; 28] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -81,6 +82,7 @@ const RULES: [Rule; 27] = [
     (host_to_device_copies::RULE, host_to_device_copies::check),
     (device_to_host_copies::RULE, device_to_host_copies::check),
     (device_to_device_copies::RULE, device_to_device_copies::check),
+    (dequantisation::RULE, dequantisation::check),
     (unfused_elementwise::RULE, unfused_elementwise::check),
     (attention_not_flash::RULE, attention_not_flash::check),
     (small_expert_gemms::RULE, small_expert_gemms::check),

@@ -4,6 +4,7 @@ mod conclusions;
 #[path = "../support/scratch.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod scratch;
+mod shares;
 mod strangers;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
@@ -36,6 +37,11 @@ testkit::suite! {
         strangers::a_trace_without_memory_events_has_no_memory,
         strangers::operators_have_the_python_that_calls_them,
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
+    }
+    [Need::Reference("third-party/traces-2")] => {
+        shares::accumulators_are_no_gemms_in_single_precision,
+        shares::cost_centres_are_shares_of_all_device_work,
+        shares::little_time_outside_of_steps_makes_no_finding,
     }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }

@@ -301,6 +301,21 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
     },
     RuleWords {
+        rule: "dequantisation",
+        title: "Dequantisation before GEMMs",
+        claim: &[
+            "Quantised tensors are widened in GPU memory before the GEMMs that read them: these kernels run for {run} ({run_share}).",
+        ],
+        evidence: &[
+            "They account for {kernels|launch} in {where}.",
+            "*longest `{kernel}`[[ from `{operator}`]]: {calls|call}, {run}.",
+        ],
+        action: &["Use GEMM kernels that read quantised weights."],
+        advice: &[
+            "Such kernels (Marlin, Machete, CUTLASS mixed-input GEMMs) dequantise in registers and read each weight once, at its narrow width. If memory allows, dequantise weights once when loading instead. The estimate assumes that the GEMMs take as long as now.",
+        ],
+    },
+    RuleWords {
         rule: "unfused-elementwise",
         title: "Unfused elementwise kernels",
         claim: &["{kernels|elementwise kernel} in {where} run back to back in {chains|chain} and can be fused."],
