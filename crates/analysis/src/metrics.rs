@@ -147,6 +147,7 @@ impl<'a> Reading<'a> {
         replays.set_plain(&plain_times(self.evidence, &self.timings));
         let run = Run {
             subject: self.subject,
+            kind: run_kind(self.timelines).map(|kind| kind.kind),
             operators: self.operators,
             device: self.device,
             device_time,

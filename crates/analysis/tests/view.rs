@@ -2,7 +2,7 @@
 
 use llm_perf_analysis::view;
 use serde_json::{Value, json};
-use types::view::{NextStep, Resource, SavingBasis};
+use types::view::{LossBasis, NextStep, Resource, SavingBasis};
 use types::{Metrics, Nanos, Stage};
 
 /// A run with these fields; everything else is empty.
@@ -127,4 +127,43 @@ fn marking_stages_is_advised_where_much_is_in_none() {
     let rest = metrics(json!({"trace": trace(0.03), "stages": stages}));
     assert_eq!(view::run(&rest).next_steps, [NextStep::MarkRest(0.03)]);
     assert_eq!(steps(&metrics(json!({"trace": trace(1.0)}))), "[MarkStages]");
+}
+
+fn operator(name: &str, device: i64) -> Value {
+    json!({"name": name, "stage": null, "calls": 4, "total_ns": 900, "self_ns": 900, "device_ns": device})
+}
+
+#[test]
+fn operators_that_launched_little_of_the_device_work_are_no_cost_centres() {
+    let kernels = [kernel("grouped_matmul", "moe", None, 600), kernel("copy", "copy", None, 400)];
+    let graph = metrics(json!({"operators": [operator("aten::copy_", 20)], "kernels": kernels}));
+    let graph = view::run(&graph).cost_centres;
+    assert_eq!((graph.kind, graph.rows[0].name, graph.rows[0].share), ("kernel or copy", "grouped_matmul", Some(0.6)));
+    assert_eq!(graph.operator_share, Some(0.02));
+    let eager =
+        metrics(json!({"operators": [operator("aten::mm", 580), operator("aten::copy_", 400)], "kernels": kernels}));
+    let eager = view::run(&eager).cost_centres;
+    // The share is of all device work, not of what operators launched.
+    assert_eq!((eager.kind, eager.rows[0].name, eager.rows[0].share), ("operator", "aten::mm", Some(0.58)));
+    assert_eq!(eager.operator_share, Some(0.98));
+}
+
+#[test]
+fn a_loss_of_the_profiled_pass_is_a_share_of_that_pass() {
+    let lost = json!([{"stage": "decode", "cause": "launch overhead", "lost_ns": 60, "claimed_ns": 0, "share": null, "rules": []}]);
+    let device_time = json!([{
+        "device": "cuda:0", "span_ns": 100, "busy_ns": 40, "compute_ns": 40, "communication_ns": 0,
+        "communication_exposed_ns": 0, "copies_exposed_ns": 0, "copies": [], "idle_ns": 60, "idle": [],
+    }]);
+    let trace = json!({"sources": [], "traced_pass": {"input": null, "wall_ns": 100, "stages": {"decode": 100}}});
+    // However often the stage was measured besides.
+    for wall in [40, 120, 400] {
+        let stages = [stage("decode", None, wall, None)];
+        let run = metrics(json!({"stages": stages, "lost_time": lost, "device_time": device_time, "trace": trace}));
+        let takeaways = view::run(&run).takeaways;
+        assert_eq!(takeaways[0].largest_loss, Some(("launch overhead", Some(0.6))));
+        assert_eq!(takeaways[0].loss_basis, LossBasis::ProfiledPass);
+    }
+    let run = metrics(json!({"stages": [stage("decode", None, 120, None)], "lost_time": lost}));
+    assert_eq!(view::run(&run).takeaways[0].largest_loss, Some(("launch overhead", Some(0.5))));
 }

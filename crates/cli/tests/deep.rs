@@ -72,6 +72,8 @@ fn counters_are_joined_to_the_kernels_of_the_timeline() {
     let moved = sampled[1]["counted"]["dram_bytes"]["mean"].as_f64().unwrap() / (3 * 2 * 8192 * 8192) as f64;
     assert!(moved > 1.0, "a product moves at least its operands: {moved}");
     assert_eq!(sampled[0]["counted"]["bound"], "memory");
+    // Its tensor pipes are near their peak and device memory is not, however busy shared memory is.
+    assert_eq!(sampled[1]["counted"]["bound"], "compute");
     assert!(sampled[1]["counted"]["roofline_share"].as_f64().unwrap() > 0.7, "{}", sampled[1]["counted"]);
     // Rows of kernels.json are those of metrics.json, and the sum is the total.
     let metrics = machine.json("metrics.json");

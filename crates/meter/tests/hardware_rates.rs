@@ -92,7 +92,7 @@ fn matrix_operations(generation: &str, dtype: DType) -> Option<u32> {
 fn assumed_clock(device: &Hardware, peak: &Peak) -> Option<f64> {
     let low_precision = peak.unit == ComputeUnit::Matrix && peak.dtype != DType::Fp64;
     match device.id.as_str() {
-        "h100-sxm" | "h200" if low_precision => Some(1.83e9),
+        "h100-sxm" | "h200" | "gh200-96gb" | "gh200-144gb" if low_precision => Some(1.83e9),
         "h100-pcie" if low_precision => Some(1.62e9),
         // Nor does one state the clock of these, which the rates imply to be 1.545 GHz.
         "h100-nvl" | "h200-nvl" if low_precision => Some(1.545e9),
@@ -221,6 +221,8 @@ fn every_device_has_the_rates_a_roofline_needs() {
 fn the_drivers_names_of_common_devices_are_known() {
     let names = [
         ("NVIDIA H200", "h200"),
+        ("NVIDIA GH200 480GB", "gh200-96gb"),
+        ("NVIDIA GH200 144G HBM3e", "gh200-144gb"),
         ("NVIDIA A100-PG509-200", "a100-sxm-40gb"),
         ("AMD Instinct MI210", "mi210"),
         ("AMD Instinct MI250X", "mi250x"),

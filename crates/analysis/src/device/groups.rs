@@ -23,6 +23,8 @@ pub(crate) struct WorkGroup {
     pub(crate) family: Family,
     /// Element type, where the name tells.
     pub(crate) dtype: Option<DType>,
+    /// Whether it widens a quantised tensor for a GEMM.
+    pub(crate) dequantises: bool,
     /// The innermost framework operator; absent where the trace has none.
     pub(crate) operator: Option<String>,
     /// Pieces.
@@ -49,7 +51,7 @@ impl WorkGroup {
     }
 }
 
-type Key = (Scope, WorkKind, NameId, Option<NameId>);
+type Key = (Scope, WorkKind, NameId, Option<NameId>, bool);
 
 #[derive(Clone, Copy, Default)]
 struct Row {
@@ -67,12 +69,18 @@ pub(super) struct Groups(Vec<WorkGroup>);
 
 impl Groups {
     /// Adds the work of a timeline that has a stage.
-    pub(super) fn add(&mut self, timeline: &Timeline, attribution: &Attribution, partition: &Partition) {
+    pub(super) fn add(
+        &mut self,
+        timeline: &Timeline,
+        attribution: &Attribution,
+        partition: &Partition,
+        dequantises: &[bool],
+    ) {
         let mut rows: HashMap<Key, Row> = HashMap::new();
         for (place, work) in timeline.work.iter().enumerate() {
             let Some(scope) = partition.scopes[place] else { continue };
             let operator = attribution.operator[place].map(|row| timeline.operators[row as usize].name);
-            let row = rows.entry((scope, work.kind, work.name, operator)).or_default();
+            let row = rows.entry((scope, work.kind, work.name, operator, dequantises[place])).or_default();
             let part = partition.parts[place];
             row.calls += 1;
             row.time += work.duration;
@@ -85,7 +93,7 @@ impl Groups {
                 row.blocks = Some([fewest.min(blocks), most.max(blocks)]);
             }
         }
-        self.0.extend(rows.into_iter().map(|((scope, kind, name, operator), row)| {
+        self.0.extend(rows.into_iter().map(|((scope, kind, name, operator, dequantises), row)| {
             let name = timeline.name(name);
             let known = (kind == WorkKind::Kernel).then(|| kernel::classify(name));
             WorkGroup {
@@ -94,6 +102,7 @@ impl Groups {
                 name: name.to_owned(),
                 family: kernel::family_of_work(kind, name),
                 dtype: known.and_then(|known| known.dtype),
+                dequantises,
                 operator: operator.map(|operator| timeline.name(operator).to_owned()),
                 calls: row.calls,
                 time: row.time,

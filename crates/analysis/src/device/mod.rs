@@ -5,6 +5,7 @@
 
 mod chains;
 mod copies;
+mod dequantisation;
 mod groups;
 mod modules;
 mod partition;
@@ -122,7 +123,8 @@ impl DeviceRecords {
             let (timeline, attribution) = (placed.timeline, placed.attribution);
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);
-            all.add(timeline, attribution, &partition);
+            let dequantises = dequantisation::rows(timeline, attribution);
+            all.add(timeline, attribution, &partition, &dequantises);
             let alignment = model.map(|model| align(timeline, attribution, model));
             if let Some((model, alignment)) = model.zip(alignment.as_ref()) {
                 let placements = Placements::new(timeline, attribution, model, alignment);
@@ -132,7 +134,7 @@ impl DeviceRecords {
                 records.placed_by_gemms.count += placements.by_gemms.count;
                 records.placed_by_gemms.time += placements.by_gemms.time;
             }
-            records.special.add(timeline, attribution, &partition, alignment.as_ref());
+            records.special.add(timeline, attribution, &partition, alignment.as_ref(), &dequantises);
         }
         if records.stages.is_empty() {
             return None;

@@ -23,6 +23,8 @@ pub enum Mark {
     Expert,
     /// The head.
     Head,
+    /// Quantised tensors widened for a GEMM.
+    Dequantisation,
 }
 
 /// Some of the work of a stage.
@@ -74,11 +76,13 @@ impl Special {
         attribution: &Attribution,
         partition: &Partition,
         alignment: Option<&Alignment<'_>>,
+        dequantises: &[bool],
     ) {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
         let mut layers = BTreeSet::new();
         let scores = score_shapes(timeline);
-        let mut marks = vec![None; timeline.work.len()];
+        let mut marks: Vec<_> =
+            dequantises.iter().map(|dequantises| dequantises.then_some(Mark::Dequantisation)).collect();
         for (row, work) in timeline.work.iter().enumerate() {
             let Some(stage) = partition.scopes[row].filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;

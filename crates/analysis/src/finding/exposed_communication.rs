@@ -1,6 +1,6 @@
 //! The device communicates, and no other kernel runs meanwhile.
 
-use types::{Base, CollectiveSummary, EstimatedSaving, Facts, Finding, Nanos, Severity};
+use types::{Base, CollectiveSummary, EstimatedSaving, Facts, Finding, Nanos, RunKindName, Severity};
 
 use super::{Claim, Found, Run};
 use crate::device::WorkGroup;
@@ -44,7 +44,9 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with("exposed", exposed)
         .with_share("exposed_share", part, Base::DeviceTime)
         .with("span", span)
-        .with_known("above_shortest", much.then_some(above));
+        .with_known("above_shortest", much.then_some(above))
+        .with_if("training", run.kind == Some(RunKindName::Training))
+        .with_if("inference", matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation)));
     facts = match run.collectives {
         [] => facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>()),
         rows => facts.with("collectives", rows.iter().take(NAMED).map(collective).collect::<Vec<_>>()),

@@ -35,7 +35,8 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let is_half = |dtype: DType| matches!(dtype, DType::Bf16 | DType::Fp16);
     let is_single = |dtype: DType| dtype == DType::Fp32;
     let (half, single) = (time(is_half), time(is_single));
-    let part = share(single.get() as f64, (half + single).get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let all: Nanos = products().map(|group| group.run).sum();
+    let part = share(single.get() as f64, all.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     // A run that is meant to be in single precision is told once its GEMMs are much of the time.
     let of_wall = share(single.get() as f64, work.wall.get() as f64)?;
     if half <= single && of_wall < MUCH {
@@ -89,6 +90,15 @@ mod tests {
         let facts = &found[0].quantities;
         assert_eq!((facts.time("single"), facts.time("half")), (Some(Nanos::new(200)), Some(Nanos::new(800))));
         assert_eq!((facts.share("single_share"), facts.name("kernel")), (Some(0.2), Some("s")));
+    }
+
+    #[test]
+    fn gemms_of_unknown_precision_are_gemms() {
+        let mut device = device(200, 800);
+        device.groups.push(group(Stage::Prefill, "grouped", Family::Gemm, 1_000));
+        assert_eq!(fired_on_device(&device, RULE)[0].quantities.share("single_share"), Some(0.1));
+        device.groups.push(group(Stage::Prefill, "grouped", Family::Gemm, 8_000));
+        assert_eq!(fired_on_device(&device, RULE), []);
     }
 
     #[test]

@@ -131,4 +131,13 @@ mod tests {
         assert_eq!(found[0].quantities.get("idle_share"), Some(&share.into()));
         assert_eq!((found[0].stage, found[0].saving.saves_ns), (None, Some(Nanos::new(5_000))));
     }
+
+    #[test]
+    fn little_time_outside_of_stages_is_not_told() {
+        let mut records = device(5_000, IdleCause::DataLoading);
+        let rest = records.stages.remove(&Scope::Run).unwrap();
+        let decode = StageWork { wall: Nanos::new(1_000_000), ..StageWork::default() };
+        records.stages = BTreeMap::from([(Scope::Stage(types::Stage::Decode), decode), (Scope::Rest, rest)]);
+        assert_eq!(fired_on_device(&records, data_loading::RULE), [], "half a percent of the run");
+    }
 }

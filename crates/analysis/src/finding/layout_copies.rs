@@ -22,9 +22,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
 }
 
-/// Copies that are no kernels have a rule of their own.
+/// Copies that are no kernels have a rule of their own, and so have casts of quantised tensors.
 fn is_copy(group: &WorkGroup) -> bool {
-    group.family == Family::Copy && group.kind == WorkKind::Kernel
+    group.family == Family::Copy && group.kind == WorkKind::Kernel && !group.dequantises
 }
 
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
@@ -74,6 +74,13 @@ mod tests {
         );
         let facts = &found[0].quantities;
         assert_eq!((facts.time("run"), facts.share("run_share")), (Some(Nanos::new(600)), Some(0.06)));
+    }
+
+    #[test]
+    fn casts_of_quantised_tensors_are_no_layout_copies() {
+        let mut device = device(600);
+        device.groups[0].dequantises = true;
+        assert_eq!(fired_on_device(&device, RULE), []);
     }
 
     #[test]

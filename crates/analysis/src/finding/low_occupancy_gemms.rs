@@ -4,7 +4,7 @@ use types::{Base, EstimatedSaving, Facts, Finding, Severity};
 
 use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, StageWork};
-use crate::kernel::{Family, short_name};
+use crate::kernel::{Family, is_split_k, short_name, sums_up_products};
 use crate::loss::Cause;
 use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
@@ -25,7 +25,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let multiprocessors = device.multiprocessors?;
     let few = |group: &&crate::device::WorkGroup| {
-        let is_product = matches!(group.family, Family::Gemm | Family::Gemv);
+        let is_product = matches!(group.family, Family::Gemm | Family::Gemv) && !sums_up_products(&group.name);
         group.scope == stage && is_product && group.is_small_on(multiprocessors)
     };
     let groups: Vec<_> = device.groups.iter().filter(few).collect();
@@ -46,6 +46,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         .with_share("run_share", part, Base::BusyTime)
         .with("kernel", short_name(&longest.name))
         .with("calls", longest.calls)
+        .with_if("split_k", is_split_k(&longest.name))
         .with("blocks", longest.blocks.map_or(0, |[_, most]| most));
     let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)];
@@ -85,6 +86,18 @@ mod tests {
         let facts = &found[0].quantities;
         assert_eq!((facts.count("multiprocessors"), facts.count("blocks")), (Some(100), Some(40)));
         assert_eq!((facts.time("run"), facts.share("run_share")), (Some(Nanos::new(1_000)), Some(1.0)));
+    }
+
+    #[test]
+    fn what_is_split_already_is_not_told_to_split_and_its_sum_is_no_product() {
+        let named = |name: &str| {
+            let mut device = device(40);
+            device.groups[0].name = name.to_owned();
+            fired_on_device(&device, RULE)
+        };
+        assert!(named("nvjet_tst_64x16_64x16_2x4_v_bz_splitK_TNT")[0].quantities.has("split_k"));
+        assert!(!named("nvjet_tst_64x16_64x16_2x4_v_bz_TNT")[0].quantities.has("split_k"));
+        assert_eq!(named("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float const*)"), []);
     }
 
     #[test]

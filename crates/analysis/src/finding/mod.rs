@@ -9,6 +9,7 @@ mod cold_first_iteration;
 mod compilation;
 mod copies;
 mod data_loading;
+mod dequantisation;
 mod device_to_device_copies;
 mod device_to_host_copies;
 mod exposed_communication;
@@ -37,7 +38,8 @@ mod vision_dominates_prefill;
 use std::collections::BTreeMap;
 
 use types::{
-    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Severity, Stage, Steps,
+    Base, CollectiveSummary, DeviceTime, EstimatedSaving, Fact, Finding, IdleCause, Nanos, RankArrivals, RunKindName,
+    Severity, Stage, Steps,
 };
 
 use crate::device::{DeviceRecords, StageWork};
@@ -54,11 +56,15 @@ use crate::utilisation::Utilisation;
 /// Share of the run that rounds to less than 0.1%: saving that little is nothing to recommend.
 const NOTHING: f64 = 0.0005;
 
+/// Share of the run that a finding about the time outside stages must save to be said: that time is mostly start and end of a
+/// recording, and a large share of little.
+const OUTSIDE_WORTH_SAYING: f64 = 0.01;
+
 /// A rule: its name, and what it finds in a run.
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 27] = [
+const RULES: [Rule; 28] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -76,6 +82,7 @@ const RULES: [Rule; 27] = [
     (host_to_device_copies::RULE, host_to_device_copies::check),
     (device_to_host_copies::RULE, device_to_host_copies::check),
     (device_to_device_copies::RULE, device_to_device_copies::check),
+    (dequantisation::RULE, dequantisation::check),
     (unfused_elementwise::RULE, unfused_elementwise::check),
     (attention_not_flash::RULE, attention_not_flash::check),
     (small_expert_gemms::RULE, small_expert_gemms::check),
@@ -137,6 +144,8 @@ impl Found {
 /// What rules look at.
 pub(crate) struct Run<'a> {
     pub(crate) subject: &'a Subject,
+    /// What kind of run the trace shows; absent without one.
+    pub(crate) kind: Option<RunKindName>,
     /// Operators that our own engine timed.
     pub(crate) operators: &'a [PricedOperator],
     /// Device work, where it was traced.
@@ -202,6 +211,7 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
     let (mut findings, mut changes) = (Vec::new(), Vec::new());
     for (rule, check) in RULES {
         for found in check(run) {
+            let before = ledger.clone();
             let saving = saving(run, &mut ledger, rule, &found);
             let scope = found.scope();
             let Found { mut finding, change, .. } = found;
@@ -210,6 +220,11 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
             let saves = finding.saving.saves_ns.filter(|saves| *saves > Nanos::ZERO || is_replayed);
             finding.saving.saves_ns = saves;
             finding.saving.saves_share = saves.and_then(|saves| share(saves.get() as f64, whole.get() as f64));
+            let is_outside = finding.quantities.get("where") == Some(&Fact::Part(Base::OutsideStages));
+            if is_outside && finding.saving.saves_share.is_none_or(|share| share < OUTSIDE_WORTH_SAYING) {
+                ledger = before;
+                continue;
+            }
             if finding.saving.saves_share.is_some_and(|share| share < NOTHING) {
                 finding.severity = finding.severity.min(Severity::Info);
             }

@@ -4,12 +4,15 @@ use types::{Base, Facts, Finding, Nanos, Severity};
 
 use super::{Found, Run};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
-use crate::kernel::{Family, short_name};
+use crate::kernel::{Family, reads_nothing, short_name};
 use crate::scope::Scope;
 use crate::statistics::share;
+use crate::timings::rounded;
 
 /// Share of the time a device is busy that such kernels must take.
 const LEAST_SHARE: f64 = 0.1;
+/// Share of a scope's wall time that more blocks could save at most: below it, the device mostly waits for something else.
+const WORTH_SAYING: f64 = 0.05;
 /// Kernels named.
 const NAMED: usize = 3;
 
@@ -26,14 +29,19 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     let is_small = |group: &&WorkGroup| {
         // GEMMs have a rule of their own; communication takes few multiprocessors on purpose.
         let other = !matches!(group.family, Family::Gemm | Family::Gemv | Family::Experts | Family::Communication);
-        group.scope == scope && other && group.is_small_on(multiprocessors)
+        // What fills or counts up has as many blocks as the tensor is long, and is over in the time of a launch.
+        group.scope == scope && other && group.is_small_on(multiprocessors) && !reads_nothing(&group.name)
     };
     let groups: Vec<_> = device.groups.iter().filter(is_small).collect();
     let run: Nanos = groups.iter().map(|group| group.run).sum();
     let part = share(run.get() as f64, work.busy().get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let most = |group: &WorkGroup| group.blocks.map_or(0, |[_, most]| most);
+    let idle = |group: &&WorkGroup| group.run.get() as f64 * (1.0 - most(group) as f64 / multiprocessors as f64);
+    let idle = rounded(groups.iter().map(idle).sum());
+    share(idle.get() as f64, work.wall.get() as f64).filter(|part| *part >= WORTH_SAYING)?;
     let row = |group: &&WorkGroup| {
         let facts = Facts::new().with("kernel", short_name(&group.name)).with("calls", group.calls);
-        facts.with("run", group.run).with("blocks", group.blocks.map_or(0, |[_, most]| most))
+        facts.with("run", group.run).with("blocks", most(group))
     };
     let facts = Facts::new()
         .with("where", scope.base())
@@ -41,7 +49,9 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
         .with("multiprocessors", multiprocessors)
         .with("run", run)
         .with_share("run_share", part, Base::BusyTime)
+        .with("idle", idle)
         .with("longest", groups.iter().take(NAMED).map(row).collect::<Vec<_>>());
+    // What small tensors would gain from more blocks nobody knows, so that nothing is promised.
     Some(Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts)))
 }
 
@@ -68,12 +78,26 @@ mod tests {
     }
 
     #[test]
-    fn small_kernels_fire_and_promise_nothing() {
+    fn small_kernels_fire_with_a_bound_and_promise_nothing() {
         let found = fired_on_device(&device(Family::Elementwise, 4), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, None));
         let facts = &found[0].quantities;
+        // 96 of 100 multiprocessors have nothing to do.
+        assert_eq!(facts.time("idle"), Some(Nanos::new(864)));
         assert_eq!((facts.share("run_share"), facts.count("multiprocessors")), (Some(0.9), Some(100)));
         assert_eq!(facts.rows("longest")[0].count("blocks"), Some(4));
+    }
+
+    #[test]
+    fn fills_and_what_is_little_of_the_wall_time_are_not_listed() {
+        let mut fill = device(Family::Elementwise, 4);
+        fill.groups[0].name = "vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>".to_owned();
+        assert_eq!(fired_on_device(&fill, RULE), []);
+        let mut waiting = device(Family::Elementwise, 4);
+        let work = waiting.stages.get_mut(&Scope::Stage(Stage::Decode)).unwrap();
+        work.wall = Nanos::new(100_000);
+        work.waits = BTreeMap::from([(types::IdleCause::Launching, Nanos::new(99_000))]);
+        assert_eq!(fired_on_device(&waiting, RULE), []);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use types::DType;
 use types::timeline::WorkKind;
 
-use super::element_type::element_type;
+use super::element_type::{element_type, operand_type};
 use super::family::Family;
 use super::rule;
 use super::tile::{Tile, tile};
@@ -26,7 +26,11 @@ pub fn classify(name: &str) -> KernelKind {
     let plain = name.strip_prefix("void ").unwrap_or(name);
     let (family, library) = rule::find(name).unwrap_or((Family::Other, None));
     let tiled = matches!(family, Family::Gemm | Family::Attention | Family::Convolution);
-    KernelKind { family, library, dtype: element_type(plain), tile: tiled.then(|| tile(plain)).flatten() }
+    let dtype = match family {
+        Family::Gemm | Family::Gemv | Family::Convolution | Family::Experts => operand_type(plain, library),
+        _ => element_type(plain),
+    };
+    KernelKind { family, library, dtype, tile: tiled.then(|| tile(plain)).flatten() }
 }
 
 /// The family of a kernel.
@@ -46,6 +50,12 @@ pub fn is_unfused_elementwise(name: &str) -> bool {
 /// Whether an elementwise kernel reads nothing that another wrote, so that no chain goes on with it: it fills, or counts up.
 pub fn reads_nothing(name: &str) -> bool {
     ["FillFunctor", "elementwise_kernel_with_index"].iter().any(|sign| name.contains(sign))
+}
+
+/// Whether a GEMM divides its inner dimension among blocks.
+pub fn is_split_k(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["splitk", "split_k", "streamk", "stream_k"].iter().any(|sign| name.contains(sign))
 }
 
 /// The family of any device work: copies and memsets have theirs whatever the name.
@@ -75,6 +85,22 @@ mod tests {
         assert!(!reads_nothing(
             "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
         ));
+    }
+
+    #[test]
+    fn grouped_gemms_are_of_experts_and_others_are_not() {
+        let experts = [
+            "grouped_matmul_kernel",
+            "fused_moe_kernel",
+            "bmm_Bfloat16_MxE2m1MxE4m3_Fp32_bA32_bB32_t128x16x256_s5_schPd2x1x2x3_biasFp32M_bN_rgTma_clmp_dynB_sm100f",
+            "void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 4096u, 7168u, 8u, true, (deep_gemm::GemmType)1>(float*, int*)",
+        ];
+        experts.iter().for_each(|name| assert_eq!(family(name), Family::Experts, "{name}"));
+        let single = [
+            "bmm_Bfloat16_E4m3E4m3_Fp32_t128x8x128_s6_et64x8_m64x8x32_cga1x1x1_16dp256b_TN_transOut_sm100f",
+            "void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 4096u, 7168u, 1u, true, (deep_gemm::GemmType)0>(float*, int*)",
+        ];
+        single.iter().for_each(|name| assert_eq!(family(name), Family::Gemm, "{name}"));
     }
 
     #[test]

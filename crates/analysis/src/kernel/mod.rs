@@ -14,7 +14,8 @@ mod spelling;
 mod table;
 mod tile;
 
+pub use element_type::sums_up_products;
 pub use family::Family;
-pub use kind::{KernelKind, classify, family, family_of_work, is_unfused_elementwise, reads_nothing};
+pub use kind::{KernelKind, classify, family, family_of_work, is_split_k, is_unfused_elementwise, reads_nothing};
 pub use short_name::{function_name, short_name};
 pub use tile::Tile;

@@ -29,7 +29,10 @@ impl Chosen {
                 let is_matrix = matches!(family, Family::Gemm | Family::Gemv | Family::Convolution);
                 is_matrix && setting.kind(row).dtype == Some(*dtype)
             }
-            Self::LayoutCopies => family == Family::Copy || work.kind == WorkKind::Copy(CopyDirection::DeviceToDevice),
+            Self::LayoutCopies => {
+                let is_copy = family == Family::Copy || work.kind == WorkKind::Copy(CopyDirection::DeviceToDevice);
+                is_copy && setting.marks.get(row).copied().flatten() != Some(Mark::Dequantisation)
+            }
             Self::FewBlocks(multiprocessors) => {
                 let is_matrix = matches!(family, Family::Gemm | Family::Gemv);
                 is_matrix && blocks(setting, row).is_some_and(|blocks| blocks < *multiprocessors)
@@ -55,6 +58,7 @@ impl Chosen {
             Self::Marked(Mark::ScoreSoftmax) => "softmax",
             Self::Marked(Mark::Expert) => "experts",
             Self::Marked(Mark::Head) => "head",
+            Self::Marked(Mark::Dequantisation) => "dequantisation",
         };
         Facts::new().with_if(which, true).with_share("share", share, Base::Itself)
     }

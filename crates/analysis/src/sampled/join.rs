@@ -111,6 +111,7 @@ mod tests {
             dram: Some(dram),
             flops_tensor: Some(4000.0),
             sm: Some(0.2),
+            dram_share: Some(0.7),
             memory: Some(0.7),
             ..CountedLaunch::default()
         }

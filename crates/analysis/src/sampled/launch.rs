@@ -13,6 +13,10 @@ const DRAM_SHARE: [&str; 2] =
 const L2_HITS: &str = "lts__t_sector_hit_rate.pct";
 const SM: &str = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
 const MEMORY: &str = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
+/// Throughput of the caches: the L2 cache, and the L1 cache with shared memory.
+const L2: &str = "lts__throughput.avg.pct_of_peak_sustained_elapsed";
+const L1: [&str; 2] =
+    ["l1tex__throughput.avg.pct_of_peak_sustained_active", "l1tex__throughput.avg.pct_of_peak_sustained_elapsed"];
 const TENSOR: [&str; 4] = [
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
@@ -76,6 +80,10 @@ pub struct CountedLaunch {
     pub sm: Option<f64>,
     /// Share of the memory system's peak.
     pub memory: Option<f64>,
+    /// Share of the L2 cache's peak.
+    pub l2: Option<f64>,
+    /// Share of the peak of the L1 cache and shared memory.
+    pub l1: Option<f64>,
     /// Share of time the tensor pipes worked.
     pub tensor: Option<f64>,
     /// Warps that were active.
@@ -128,6 +136,8 @@ impl CountedLaunch {
                     l2_hits: percent(L2_HITS),
                     sm: percent(SM),
                     memory: percent(MEMORY),
+                    l2: percent(L2),
+                    l1: first(&L1),
                     tensor: first(&TENSOR),
                     occupancy: percent(OCCUPANCY),
                     occupancy_most: percent(OCCUPANCY_MOST),

@@ -7,6 +7,11 @@ use super::{share, time_share};
 
 /// Cost centres named.
 const NAMED: usize = 3;
+/// Share of the device work that operators must have launched to be ranked: what CUDA graphs replay and what is launched outside of
+/// the framework has no operator, and operators ranked without it would be the largest of little.
+const COVERED: f64 = 0.9;
+/// What the shares of a run with device work are of.
+const DEVICE_WORK: &str = "the time of all kernels, copies and memsets";
 
 /// The largest cost centres.
 pub(super) fn cost_centres(metrics: &Metrics) -> CostCentresView<'_> {
@@ -21,22 +26,35 @@ pub(super) fn cost_centres(metrics: &Metrics) -> CostCentresView<'_> {
         });
         return view("part of the network", "the operators' time in one profiled pass", rows.collect());
     }
-    let on_device: Option<Nanos> = breakdown.operators.iter().map(|operator| operator.device_ns).sum();
-    if let Some(whole) = on_device.filter(|whole| *whole > Nanos::ZERO) {
-        let rows = breakdown.operators.iter().map(|operator| {
-            let time = operator.device_ns.unwrap_or_default();
-            row(&operator.name, operator.stage, time, whole)
-        });
-        return view("operator", "the device time of all operators", rows.collect());
-    }
-    if !breakdown.kernels.is_empty() {
-        let whole = breakdown.kernels.iter().map(|kernel| kernel.total_ns).sum();
-        let rows = breakdown.kernels.iter().map(|kernel| row(&kernel.short_name, kernel.stage, kernel.total_ns, whole));
-        return view("kernel", "the time of all kernels", rows.collect());
-    }
-    let whole = breakdown.operators.iter().map(|operator| operator.self_ns).sum();
-    let rows = breakdown.operators.iter().map(|operator| row(&operator.name, operator.stage, operator.self_ns, whole));
-    view("operator", "the host time of all operators", rows.collect())
+    let host = breakdown.operators.iter().map(|operator| operator.self_ns).sum();
+    let Some(whole) = device_work(metrics) else {
+        let rows =
+            breakdown.operators.iter().map(|operator| row(&operator.name, operator.stage, operator.self_ns, host));
+        return view("operator", "the host time of all operators", rows.collect());
+    };
+    let launched: Nanos = breakdown.operators.iter().filter_map(|operator| operator.device_ns).sum();
+    let covered = time_share(launched, whole).filter(|_| !breakdown.operators.is_empty());
+    let rows = if covered.is_some_and(|covered| covered >= COVERED) {
+        let on_device = breakdown.operators.iter().filter_map(|operator| Some((operator, operator.device_ns?)));
+        let rows = on_device.map(|(operator, time)| row(&operator.name, operator.stage, time, whole));
+        view("operator", DEVICE_WORK, rows.collect())
+    } else {
+        let kernels =
+            breakdown.kernels.iter().map(|kernel| row(&kernel.short_name, kernel.stage, kernel.total_ns, whole));
+        let copies = breakdown.device_time.iter().flat_map(|device| &device.copies);
+        let copies = copies.map(|copy| row(&copy.kind, None, copy.ns, whole));
+        view("kernel or copy", DEVICE_WORK, kernels.chain(copies).collect())
+    };
+    CostCentresView { operator_share: covered, ..rows }
+}
+
+/// Time of all kernels, copies and memsets; absent where none ran.
+fn device_work(metrics: &Metrics) -> Option<Nanos> {
+    let kernels: Nanos = metrics.breakdown.kernels.iter().map(|kernel| kernel.total_ns).sum();
+    let copies: Nanos =
+        metrics.breakdown.device_time.iter().flat_map(|device| &device.copies).map(|copy| copy.ns).sum();
+    let coverage = metrics.conditions.trace.as_ref().and_then(|facts| facts.coverage.as_ref());
+    Some(coverage.map_or(kernels + copies, |coverage| coverage.device_ns)).filter(|whole| *whole > Nanos::ZERO)
 }
 
 fn row(name: &str, stage: Option<types::Stage>, time_ns: Nanos, whole: Nanos) -> CostCentreView<'_> {
@@ -47,5 +65,6 @@ fn view<'a>(kind: &'static str, whole: &'static str, mut rows: Vec<CostCentreVie
     rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
     rows.truncate(NAMED);
     let shares = rows.iter().map(|row| row.share).sum::<Option<f64>>();
-    CostCentresView { kind, whole, share: shares.and_then(|sum| share(sum, 1.0)).filter(|_| !rows.is_empty()), rows }
+    let share = shares.and_then(|sum| share(sum, 1.0)).filter(|_| !rows.is_empty());
+    CostCentresView { kind, whole, share, rows, operator_share: None }
 }

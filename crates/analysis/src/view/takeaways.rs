@@ -1,6 +1,6 @@
 //! What stands out about the stages of a run.
 
-use types::view::{Resource, StageView, Takeaway};
+use types::view::{LossBasis, Resource, StageView, Takeaway};
 use types::{Metrics, Stage};
 
 use super::time_share;
@@ -36,10 +36,26 @@ fn takeaway<'a>(metrics: &'a Metrics, view: &StageView<'_>) -> Option<Takeaway<'
     let bound = utilisation.and_then(|(mfu, mbu)| {
         if is_clear(mbu, mfu) { Some(Resource::Memory) } else { is_clear(mfu, mbu).then_some(Resource::Compute) }
     });
+    // Where device work was traced, the books are of that one pass, however often the stage was measured without a profiler.
+    let traced = view.profiled_ns.filter(|_| !metrics.breakdown.device_time.is_empty());
+    let (whole, loss_basis) = match traced {
+        Some(traced) => (Some(traced), LossBasis::ProfiledPass),
+        None => (stage.wall_ns, LossBasis::Measured),
+    };
     let losses = metrics.conclusions.lost_time.iter().filter(|row| row.stage == Some(stage.name));
     let largest_loss = losses
         .max_by_key(|row| row.lost_ns)
-        .map(|row| (&*row.cause, stage.wall_ns.and_then(|wall| time_share(row.lost_ns, wall))));
+        .map(|row| (&*row.cause, whole.and_then(|whole| time_share(row.lost_ns, whole))));
     let (run_share, repeat_cv) = (view.run_share, view.repeat_cv);
-    Some(Takeaway { stage: stage.name, run_share, parent, longest_part, utilisation, bound, largest_loss, repeat_cv })
+    Some(Takeaway {
+        stage: stage.name,
+        run_share,
+        parent,
+        longest_part,
+        utilisation,
+        bound,
+        largest_loss,
+        loss_basis,
+        repeat_cv,
+    })
 }

@@ -4,6 +4,7 @@ mod conclusions;
 #[path = "../support/scratch.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod scratch;
+mod shares;
 mod strangers;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
@@ -41,6 +42,9 @@ testkit::suite! {
     [Need::Reference("third-party/traces-2")] => {
         verdicts::every_trace_of_the_truths_has_a_verdict,
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
+        shares::accumulators_are_no_gemms_in_single_precision,
+        shares::cost_centres_are_shares_of_all_device_work,
+        shares::little_time_outside_of_steps_makes_no_finding,
     }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }

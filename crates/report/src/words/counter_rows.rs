@@ -584,7 +584,7 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         counter: "region_metrics_not_counted",
         title: "Metrics without a value",
         remedy: &[
-            "This device or this mode does not provide {metrics:metric}. `ncu --query-metrics` lists the available metrics.",
+            "The captures have no value for {metrics:metric}: it was not collected, or the device or the replay mode does not provide it. `ncu --query-metrics` lists what a device provides.",
         ],
     },
     CounterWords {

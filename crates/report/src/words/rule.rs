@@ -136,7 +136,10 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Overlap communication with compute, or send less."],
         advice: &[
-            "Start collectives earlier (gradient buckets in backward, prefetched all-gathers, two batches in flight), or use lower precision and fewer, larger messages. A collective also waits for the slowest rank: compare ranks before blaming the link. The estimate assumes that all of it can be hidden.",
+            "?training Start collectives earlier (gradient buckets in backward, prefetched all-gathers), or use lower precision and fewer, larger messages.",
+            "?inference Keep two batches in flight, split the GEMM before a collective so that its parts overlap, fuse the all-reduce with the norm that follows, or spread the model over fewer GPUs.",
+            "!training !inference Start collectives earlier, keep two batches in flight, or use lower precision and fewer, larger messages.",
+            "A collective also waits for the slowest rank: compare ranks before blaming the link. The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -318,6 +321,21 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
     },
     RuleWords {
+        rule: "dequantisation",
+        title: "Dequantisation before GEMMs",
+        claim: &[
+            "Quantised tensors are widened in GPU memory before the GEMMs that read them: these kernels run for {run} ({run_share}).",
+        ],
+        evidence: &[
+            "They account for {kernels|launch} in {where}.",
+            "*longest `{kernel}`[[ from `{operator}`]]: {calls|call}, {run}.",
+        ],
+        action: &["Use GEMM kernels that read quantised weights."],
+        advice: &[
+            "Such kernels (Marlin, Machete, CUTLASS mixed-input GEMMs) dequantise in registers and read each weight once, at its narrow width. If memory allows, dequantise weights once when loading instead. The estimate assumes that the GEMMs take as long as now.",
+        ],
+    },
+    RuleWords {
         rule: "unfused-elementwise",
         title: "Unfused elementwise kernels",
         claim: &["{kernels|elementwise kernel} in {where} run back to back in {chains|chain} and can be fused."],
@@ -371,8 +389,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         title: "GEMMs in FP32",
         claim: &["GEMMs in FP32 take {single} in {where} ({single_share})."],
         evidence: &[
-            "The other GEMMs run in half precision ({half}).",
-            "!half No GEMM runs in half precision; the FP32 GEMMs take {wall_share}.",
+            "GEMMs in half precision take {half}.",
+            "!half No GEMM is known to run in half precision; the FP32 GEMMs take {wall_share}.",
             "The longest is `{kernel}`[[ from `{operator}`]]: {calls|call}.",
         ],
         action: &["Run these GEMMs in BF16 or FP16."],
@@ -392,7 +410,9 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Give each GEMM more work."],
         advice: &[
-            "Use a larger batch, fuse the QKV and gate/up projections, or use split-K kernels. The estimate assumes that idle multiprocessors would do as much work as busy ones.",
+            "!split_k Use a larger batch, fuse the QKV and gate/up projections, or use split-K kernels.",
+            "?split_k Use a larger batch, or fuse the QKV and gate/up projections; the longest of these GEMMs is split-K already.",
+            "The estimate assumes that idle multiprocessors would do as much work as busy ones.",
         ],
     },
     RuleWords {
@@ -402,7 +422,7 @@ pub(crate) const RULES: &[RuleWords] = &[
             "{kernels|non-GEMM kernel} in {where} launched fewer blocks than the GPU has multiprocessors ({multiprocessors}).",
         ],
         evidence: &[
-            "They run for {run} ({run_share}).",
+            "They run for {run} ({run_share}); with all multiprocessors busy they would take at most {idle} less.",
             "*longest `{kernel}`: {calls|call}, {run}, at most {blocks|block}.",
         ],
         action: &["Give these kernels more work at once."],
@@ -597,6 +617,19 @@ mod tests {
              call, 1.0% of the 350 GB/s that a GPU's links carry one way.",
         ];
         assert_eq!(words("exposed-communication").unwrap().evidence(&facts), expected);
+    }
+
+    #[test]
+    fn advice_fits_the_kind_of_run() {
+        let row = words("exposed-communication").unwrap();
+        let advice = |fact: &str| row.advice(&Facts::new().with_if(fact, true));
+        assert!(advice("training").contains("gradient buckets"));
+        for kind in ["inference", "unknown"] {
+            assert!(!advice(kind).contains("gradient") && advice(kind).contains("two batches"), "{}", advice(kind));
+        }
+        let row = words("low-occupancy-gemms").unwrap();
+        assert!(row.advice(&Facts::new()).contains("use split-K kernels"));
+        assert!(!row.advice(&Facts::new().with_if("split_k", true)).contains("use split-K"));
     }
 
     #[test]

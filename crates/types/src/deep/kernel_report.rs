@@ -155,7 +155,8 @@ pub struct CountedKernel {
     pub roofline_share: Option<f64>,
     /// Which of the two the roofline is bound by at this intensity: `compute` or `memory`.
     pub roofline_side: Option<String>,
-    /// What it comes nearest to: `compute`, `memory`, or `latency` where neither is near.
+    /// What it comes nearest to: `compute`, `memory` (that of the device), `L2`, `L1` or `cache` where a cache is near its peak and
+    /// neither of the two is, or `latency` where nothing is.
     pub bound: Option<String>,
 }
 

@@ -6,6 +6,6 @@ mod run;
 
 pub use run::{
     CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
-    FindingView, IdleStretch, KernelView, KernelsView, NextStep, Resource, RunView, Saving, SavingBasis, StageView,
-    Takeaway, TriesView,
+    FindingView, IdleStretch, KernelView, KernelsView, LossBasis, NextStep, Resource, RunView, Saving, SavingBasis,
+    StageView, Takeaway, TriesView,
 };

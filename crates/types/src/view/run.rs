@@ -163,10 +163,21 @@ pub struct Takeaway<'a> {
     pub utilisation: Option<(f64, f64)>,
     /// What bounds it: the resource it uses much of, and clearly more than the other.
     pub bound: Option<Resource>,
-    /// The largest cause of its lost time, and the share of its time that is.
+    /// The largest cause of its lost time, and the share of its time that is, both of the pass of `loss_basis`.
     pub largest_loss: Option<(&'a str, Option<f64>)>,
+    /// Which pass that is.
+    pub loss_basis: LossBasis,
     /// Run-to-run variation.
     pub repeat_cv: Option<f64>,
+}
+
+/// The pass that lost time is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossBasis {
+    /// All measured instances.
+    Measured,
+    /// The profiled pass beside them.
+    ProfiledPass,
 }
 
 /// What can bound a stage.
@@ -299,10 +310,11 @@ pub struct CommandRunView<'a> {
     pub core_share: Option<f64>,
 }
 
-/// What takes the most time: parts of the network where they were timed, else operators, else kernels.
+/// What takes the most time: parts of the network where they were timed, else operators where they launched most of the device
+/// work, else kernels and copies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CostCentresView<'a> {
-    /// What a row is: `part of the network`, `operator` or `kernel`.
+    /// What a row is: `part of the network`, `operator` or `kernel or copy`.
     pub kind: &'static str,
     /// What the shares are of.
     pub whole: &'static str,
@@ -310,6 +322,8 @@ pub struct CostCentresView<'a> {
     pub rows: Vec<CostCentreView<'a>>,
     /// Their share, all together.
     pub share: Option<f64>,
+    /// Share of the device work that framework operators launched; absent where either was not recorded.
+    pub operator_share: Option<f64>,
 }
 
 /// One of them.

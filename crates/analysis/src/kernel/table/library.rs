@@ -126,6 +126,11 @@ pub(super) const RULES: &[Rule] = &[
     ("routingrenormalize", Family::Experts, Some("tensorrt-llm")),
     ("routingllama4", Family::Experts, Some("tensorrt-llm")),
     ("routingindices", Family::Experts, Some("tensorrt-llm")),
+    ("^bmm_*_rgtma", Family::Experts, Some("tensorrt-llm")),
+    ("^bmm_*_dynb", Family::Experts, Some("tensorrt-llm")),
+    // The last argument says how it is grouped: 0 is one GEMM.
+    ("deep_gemm<*gemmtype)1", Family::Experts, Some("deepgemm")),
+    ("deep_gemm<*gemmtype)2", Family::Experts, Some("deepgemm")),
     ("_ep_scatter", Family::Experts, Some("sglang")),
     ("_ep_gather", Family::Experts, Some("sglang")),
     ("deepep_permute", Family::Experts, Some("sglang")),
@@ -147,6 +152,7 @@ pub(super) const RULES: &[Rule] = &[
     ("grouped_gemm", Family::Experts, None),
     ("groupgemm", Family::Experts, None),
     ("group_gemm", Family::Experts, None),
+    ("grouped_matmul", Family::Experts, None),
     ("grouped_mm", Family::Experts, None),
     ("m_grouped", Family::Experts, None),
     // KV cache, positions and sampling of serving engines: they select and place, though attention is in many of their names.

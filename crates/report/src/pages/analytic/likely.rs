@@ -80,8 +80,8 @@ pub(super) fn measured(page: &mut Page, report: &AnalyticReport) {
     }
     page.heading("Predicted and measured");
     page.paragraph(
-        "Stages show wall time without a profiler. Modules and kernel families come from the profiled pass; families count \
-         device time only. Ratios are roofline over measured and forecast over measured.",
+        "Stages show wall time: that of runs without a profiler where there are any, else that of the recording. Modules and kernel \
+         families come from the recording; families count device time only. Ratios are roofline over measured and forecast over measured.",
     );
     let mut table = Table::new("part | >measured | >roofline | >ratio | >forecast | >ratio");
     let ratio = |ratio: Option<f64>| known(ratio.map(|ratio| format!("{ratio:.2}")));

@@ -27,8 +27,13 @@ pub fn summary_page(report: &AnalyticReport) -> Page {
     ));
     page.callout(READ_FIRST, caveats(report));
     page.paragraph(&paragraph(report));
+    let modelled = if report.measured_parts.is_empty() && report.measured_total_time_ms.is_none() {
+        "Every number here is modelled from the configuration; nothing was measured, and a real run takes longer."
+    } else {
+        "Numbers are modelled from the configuration unless marked as measured; a real run takes longer than its roofline."
+    };
     page.paragraph(&format!(
-        "Every number here is modelled from the configuration; nothing was measured, and a real run takes longer. FLOPs and \
+        "{modelled} FLOPs and \
          bytes are the work of the forward pass. Times are {}, operation by operation.",
         meaning(report)
     ));
@@ -393,6 +398,15 @@ mod tests {
     #[test]
     fn an_empty_report_says_so_everywhere() {
         insta::assert_snapshot!(summary_page(&sample::empty()).markdown());
+    }
+
+    #[test]
+    fn a_page_with_measured_times_does_not_say_that_nothing_was_measured() {
+        let mut report = sample::report();
+        assert!(summary_page(&report).markdown().contains("nothing was measured"));
+        report.measured_total_time_ms = Some(920.0);
+        let text = summary_page(&report).markdown();
+        assert!(!text.contains("nothing was measured") && text.contains("unless marked as measured"), "{text}");
     }
 
     #[test]

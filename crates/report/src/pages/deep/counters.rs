@@ -42,7 +42,7 @@ pub(super) fn utilisation(report: &KernelReport) -> Table {
 /// Where each kernel stands under the roofline, and how it compares with the model.
 pub(super) fn roofline(report: &KernelReport) -> Table {
     let mut table = Table::new(
-        "kernel | stage | >FLOPs | >FLOP/byte | >of roofline | bound | >modelled FLOPs | >modelled bytes \
+        "kernel | stage | >FLOPs | >FLOP/byte | >of roofline | roof | >modelled FLOPs | >modelled bytes \
          | >bytes counted / modelled | operations",
     );
     for row in &report.sampled {

@@ -120,9 +120,10 @@ fn bottleneck(row: &SampledKernel) -> String {
             text += &format!("; {bound}-bound");
         }
         text += &format!(
-            ", SM at {} and memory at {} of peak, occupancy {} (counted, {})",
+            ", SM at {}, tensor cores at {} and DRAM at {} of peak, occupancy {} (counted, {})",
             percent(counted.sm_share),
-            percent(counted.memory_share),
+            percent(counted.tensor_share),
+            percent(counted.dram_share),
             percent(counted.occupancy_achieved),
             count(counted.launches, "launch"),
         );

@@ -1,6 +1,6 @@
 //! The tables behind the summary, for readers who want the numbers.
 
-use types::view::{Resource, RunView, Takeaway};
+use types::view::{LossBasis, Resource, RunView, Takeaway};
 use types::{Environment, Stage};
 
 use super::imported;
@@ -109,7 +109,11 @@ fn takeaway(takeaway: &Takeaway<'_>) -> String {
         };
     }
     if let Some((cause, share)) = takeaway.largest_loss {
-        text += &format!("; {} of its time is lost to {}", percent(share), prose(cause));
+        let pass = match takeaway.loss_basis {
+            LossBasis::Measured => "",
+            LossBasis::ProfiledPass => " in the profiled pass",
+        };
+        text += &format!("; {} of its time{pass} is lost to {}", percent(share), prose(cause));
     }
     let variation = takeaway.repeat_cv.map(|cv| format!("; run-to-run variation (CV) {}", percent(Some(cv))));
     text + &variation.unwrap_or_default() + "."
@@ -133,5 +137,12 @@ fn cost_centres(page: &mut Page, run: &RunView<'_>) {
         return page.paragraph("Neither operators nor kernels were recorded, so the time cannot be divided further.");
     }
     page.table(&table);
-    page.paragraph(&format!("Together they take {} of {}.", percent(centres.share), centres.whole));
+    let coverage = match (centres.kind, centres.operator_share) {
+        ("operator", Some(share)) => format!(" Framework operators launched {} of it.", percent(Some(share))),
+        (_, Some(share)) => {
+            format!(" Operators are not ranked: they launched only {} of the device work.", percent(Some(share)))
+        }
+        (_, None) => String::new(),
+    };
+    page.paragraph(&format!("Together they take {} of {}.{coverage}", percent(centres.share), centres.whole));
 }

@@ -10,12 +10,17 @@ use super::steps;
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
+use crate::words::cause::family;
 use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent};
 
 /// Kernels shown in the report.
 const KERNELS: usize = 15;
 /// Operators shown in the report.
 const OPERATORS: usize = 15;
+/// Families of kernels named.
+const FAMILIES: usize = 4;
+/// Share of kernel time from which a family is worth naming.
+const WORTH_NAMING: f64 = 0.05;
 
 /// The first sentence: how much of the time the device was busy.
 pub(super) fn headline(run: &RunView<'_>) -> String {
@@ -242,5 +247,10 @@ pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     let fewer = kernels.of_stages.len() < kernels.rows.len();
     let rest = if fewer { "more, including those outside stages" } else { "more" };
     let (calls, total) = (count(kernels.calls, "launch"), kernels.total_ns);
-    page.paragraph(&format!("{calls} took {total} in total. `kernels.md` has {rest}."));
+    let families = kernels.families.iter().filter(|family| family.share.is_some_and(|share| share >= WORTH_NAMING));
+    let families: Vec<String> =
+        families.take(FAMILIES).map(|row| format!("{} {}", family(row.family), percent(row.share))).collect();
+    let families =
+        if families.is_empty() { String::new() } else { format!(" Of kernel time: {}.", families.join(", ")) };
+    page.paragraph(&format!("{calls} took {total} in total.{families} `kernels.md` has {rest}."));
 }

@@ -1,0 +1,46 @@
+//! What is said of the time of serving engines, whose kernels come from CUDA graphs and have no operator.
+
+use serde_json::Value;
+use testkit::need::reference;
+
+use crate::scratch::{Output, Scratch};
+
+/// An imported trace: its metrics, and all that is said of it.
+fn import(name: &str) -> (Value, String) {
+    let scratch = Scratch::new();
+    let file = reference("third-party/traces-2").join(name).display().to_string();
+    let output = Output::of(scratch.command(&["import", "--out", "run", &file]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let pages = ["report.md", "stakeholder_summary.md"].map(|page| scratch.text("run", page)).join("\n");
+    (scratch.json("run", "metrics.json"), format!("{pages}\n{}", output.stdout))
+}
+
+fn rules(metrics: &Value) -> Vec<&str> {
+    metrics["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap()).collect()
+}
+
+pub(crate) fn accumulators_are_no_gemms_in_single_precision() {
+    for name in ["lightllm-static.json.gz", "sgl-eagle3-bs16-decode.json.gz"] {
+        let (metrics, said) = import(name);
+        assert!(!rules(&metrics).contains(&"float32-gemms"), "{name}");
+        assert!(!said.contains("GEMMs in FP32"), "{name}");
+        assert!(!said.contains("gradient buckets"), "{name}: advice for training");
+    }
+    // Here they are.
+    let (metrics, said) = import("param-resnet.json.gz");
+    assert!(rules(&metrics).contains(&"float32-gemms") && said.contains("GEMMs in FP32"));
+}
+
+pub(crate) fn cost_centres_are_shares_of_all_device_work() {
+    let (_, said) = import("lightllm-static.json.gz");
+    assert!(said.contains("MoE kernels 50.7%"), "{said}");
+    let centres = said.split("## Top cost centres").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(centres.contains("`grouped_matmul_kernel`") && centres.contains("47.3%"), "{centres}");
+    assert!(!centres.contains("aten::copy_") && centres.contains("launched only 0.1% of the device work"), "{centres}");
+}
+
+pub(crate) fn little_time_outside_of_steps_makes_no_finding() {
+    let (metrics, said) = import("sgl-plain-bs16-extend.json.gz");
+    assert!(!rules(&metrics).contains(&"small-grids"), "{:?}", rules(&metrics));
+    assert!(!said.contains("520 us of 636 us"), "a fifth of a percent of the run");
+}
