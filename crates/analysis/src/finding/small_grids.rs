@@ -43,8 +43,11 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
         let facts = Facts::new().with("kernel", short_name(&group.name)).with("calls", group.calls);
         facts.with("run", group.run).with("blocks", most(group))
     };
+    let first = groups.first()?;
     let facts = Facts::new()
         .with("where", scope.base())
+        .with("kernel", short_name(&first.name))
+        .with("blocks", most(first))
         .with("kernels", groups.iter().map(|group| group.calls).sum::<u64>())
         .with("multiprocessors", multiprocessors)
         .with("run", run)
