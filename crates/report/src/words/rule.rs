@@ -419,7 +419,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "small-grids",
         title: "Small grids",
         claim: &[
-            "{kernels|non-GEMM kernel} in {where} launched fewer blocks than the GPU has multiprocessors ({multiprocessors}).",
+            "{kernels|non-GEMM kernel} in {where} launched fewer blocks than the GPU has multiprocessors ({multiprocessors}); `{kernel}`, the longest, at most {blocks|block}.",
         ],
         evidence: &[
             "They run for {run} ({run_share}); with all multiprocessors busy they would take at most {idle} less.",
