@@ -5,41 +5,6 @@ use std::fmt::Write as _;
 /// The version of all tables together; a file names it in its metadata.
 pub const SCHEMA: &str = "llm-perf/tables/1";
 
-/// A table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
-    /// One row per rank of a run.
-    Runs,
-    /// Kernels.
-    Kernels,
-    /// Copies and memsets.
-    Copies,
-    /// Operators, Python functions and CUDA calls.
-    HostOps,
-    /// NVTX ranges and annotations.
-    Ranges,
-    /// Steps.
-    Steps,
-    /// Runs of stages.
-    Stages,
-    /// Stage times of plain passes.
-    Samples,
-    /// How the time of each device divides.
-    DeviceTime,
-    /// Idle time by cause.
-    Idle,
-    /// Calls of collectives.
-    Collectives,
-    /// Allocations and releases.
-    Memory,
-    /// Modules of the model.
-    Modules,
-    /// Findings.
-    Findings,
-    /// Kernels by name.
-    KernelSums,
-}
-
 /// How a column is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
@@ -107,320 +72,179 @@ const SHORT_NAME: Column = column("short_name", Text, "name without template arg
 const FAMILY: Column = column("family", Text, "kernel family: `gemm`, `attention`, `communication`, ...");
 const CORRELATION: Column = maybe("correlation", Long, "number that links a call to the work it launched");
 
-impl Table {
-    /// All tables, in the order of the reference.
-    pub const ALL: [Self; 15] = [
-        Self::Runs,
-        Self::DeviceTime,
-        Self::Idle,
-        Self::Steps,
-        Self::Stages,
-        Self::Samples,
-        Self::Kernels,
-        Self::KernelSums,
-        Self::Copies,
-        Self::Collectives,
-        Self::HostOps,
-        Self::Ranges,
-        Self::Memory,
-        Self::Modules,
-        Self::Findings,
-    ];
-
-    /// The name, which is the name of its file too.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Kernels => "kernels",
-            Self::Copies => "copies",
-            Self::HostOps => "host_ops",
-            Self::Ranges => "ranges",
-            Self::Steps => "steps",
-            Self::Stages => "stages",
-            Self::Samples => "samples",
-            Self::DeviceTime => "device_time",
-            Self::Idle => "idle",
-            Self::Collectives => "collectives",
-            Self::Memory => "memory",
-            Self::Modules => "modules",
-            Self::Findings => "findings",
-            Self::KernelSums => "kernel_sums",
+/// Declares the tables: for each its variant, its name, what one of its rows is, and its columns in order.
+macro_rules! tables {
+    ($($variant:ident $name:literal $about:literal [$($column:expr),+ $(,)?])+) => {
+        /// A table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Table {
+            $(#[doc = $about] $variant,)+
         }
-    }
 
-    /// The name of its file.
+        impl Table {
+            /// All of them, in the order in which the reference lists them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// Its name, which is that of its file.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// What a row is.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$variant => $about,)+ }
+            }
+
+            /// Its columns, in order.
+            pub const fn columns(self) -> &'static [Column] {
+                match self { $(Self::$variant => const { &[$($column),+] },)+ }
+            }
+        }
+    };
+}
+
+tables! {
+    Runs "runs" "One rank of a job, and where its rows come from." [
+        RANK,
+        column("job", Text, "name of the job, as in the folder"),
+        maybe("run_id", Text, "run that wrote the rows"),
+        maybe("world_size", Integer, "number of ranks in the job, according to the trace"),
+        maybe("kind", Text, "kind of run: `training`, `serving`, ..."),
+        maybe("model", Text, "model, if it was given"),
+        maybe("device_name", Text, "name of the first device"),
+        column("devices", Integer, "devices with recorded work"),
+        column("devices_described", Integer, "devices of the machine that the trace describes"),
+        maybe("tool", Text, "tool that wrote the trace"),
+        column("format", Text, "format of the trace"),
+        column("source", Text, "the trace, as given"),
+        maybe("sha256", Text, "SHA-256 of the trace as stored; null if it has several files"),
+        column("clock", Text, "`unix`: times are since 1970; `trace`: they are relative to the trace"),
+        maybe("first_ns", Time, "start of the first device work"),
+        maybe("last_ns", Time, "end of the last device work"),
+        column("program", Text, "version of llm-perf"),
+        column("lost_records", Long, "records that were dropped or could not be read"),
+    ]
+    DeviceTime "device_time" "Breakdown of the time of a device: `busy_ns` + `idle_ns` = `span_ns`, and `compute_ns` + \
+        `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`." [
+        RANK, DEVICE_ID,
+        column("span_ns", Long, "from the start of its first work to the end of its last"),
+        column("busy_ns", Long, "at least one kernel, copy or memset ran"),
+        column("idle_ns", Long, "nothing ran"),
+        column("compute_ns", Long, "at least one kernel ran that is not communication"),
+        column("communication_ns", Long, "at least one communication kernel ran"),
+        column("communication_exposed_ns", Long, "communication ran and no other kernel did"),
+        column("communication_awaited_ns", Long,
+            "communication ran beside kernels that wait for it, launched early behind it on its stream"),
+        column("copies_exposed_ns", Long, "a copy or memset ran and no kernel did"),
+    ]
+    Idle "idle" "Idle time of a device by cause; the causes add up to `idle_ns`." [
+        RANK, DEVICE_ID,
+        column("cause", Text, "activity of the host: `launching`, `synchronising`, `data_loading`, ..."),
+        column("ns", Long, "total time"),
+        column("longest_ns", Long, "longest part within one gap"),
+    ]
+    Steps "steps" "A step, as in `metrics.json`." [
+        RANK,
+        column("step", Integer, "number, from zero"),
+        NAME,
+        maybe("label", Text, "`prefill`, `decode` or `mixed`, if the engine says so"),
+        START,
+        column("host_ns", Long, "time on the host"),
+        column("wall_ns", Long, "from its start, or the end of the previous step, to the end of its device work"),
+        column("device_ns", Long, "time the device was busy with its work"),
+        column("kernels", Long, "kernels"),
+    ]
+    Stages "stages" "One instance of a stage in the trace." [
+        RANK,
+        column("stage", Text, "stage"),
+        column("instance", Integer, "number, from zero, over all stages"),
+        START,
+        column("wall_ns", Long, "from its start to the end of its device work"),
+        column("inferred", Flag, "inferred from the trace; otherwise marked by a range"),
+    ]
+    Samples "samples" "One measured time of a stage, without a profiler." [
+        RANK,
+        column("stage", Text, "stage"),
+        maybe("input", Text, "input"),
+        column("epoch", Integer, "pass over the inputs, from zero"),
+        column("repeat", Integer, "repetition of the input within it, from zero"),
+        column("wall_ns", Long, "time"),
+        column("warmup", Flag, "a warm-up pass, excluded from statistics"),
+    ]
+    Kernels "kernels" "A kernel that ran, sorted by device and start." [
+        RANK, DEVICE, STREAM, START, DURATION, NAME, SHORT_NAME, FAMILY, STAGE, STEP, OPERATOR, CORRELATION,
+        column("set_aside", Flag, "launched during loading or warm-up"),
+    ]
+    KernelSums "kernel_sums" "All launches of one kernel on one device, excluding loading and warm-up." [
+        RANK, DEVICE, NAME, SHORT_NAME, FAMILY,
+        column("calls", Long, "launches"),
+        column("total_ns", Long, "total time of all launches"),
+        column("min_ns", Long, "shortest launch"),
+        column("median_ns", Long, "median launch"),
+        column("max_ns", Long, "longest launch"),
+    ]
+    Copies "copies" "A copy or memset that ran, sorted by device and start." [
+        RANK, DEVICE, STREAM, START, DURATION,
+        column("kind", Text, "`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `unknown` or `memset`"),
+        maybe("bytes", Long, "bytes"),
+        STAGE, STEP, OPERATOR,
+        column("set_aside", Flag, "launched during loading or warm-up"),
+    ]
+    Collectives "collectives" "A collective kernel, sorted by device and start." [
+        RANK, DEVICE, STREAM, START, DURATION,
+        column("name", Text, "the framework's name for it, otherwise the short name of its kernel"),
+        maybe("dtype", Text, "element type"),
+        maybe("bytes", Long, "bytes of the message"),
+        maybe("process_group", Text, "purpose of the group, as the program describes it"),
+        maybe("group_size", Integer, "number of participating ranks"),
+        maybe("group_ranks", Text, "participating ranks, as listed in the trace, such as `[0, 1]`"),
+        column("number", Integer, "index among the collectives of the rank with that group, from zero"),
+        column("exposed_ns", Long, "no other kernel ran on the device"),
+        column("kernel", Text, "short name of the kernel"),
+    ]
+    HostOps "host_ops" "A framework operator, a Python function or a CUDA call on the host, sorted by start." [
+        RANK, PROCESS, THREAD, START, DURATION,
+        column("kind", Text, "`operator`, `python` or `call`"),
+        NAME, CORRELATION,
+    ]
+    Ranges "ranges" "An NVTX range or annotation, sorted by start." [
+        RANK, PROCESS, THREAD, START,
+        maybe("end_ns", Time, "end time; null if it was still open at the end"),
+        NAME,
+        maybe("domain", Text, "NVTX domain"),
+    ]
+    Memory "memory" "An allocation or release of the framework's allocator, in order." [
+        RANK,
+        maybe("device", Integer, "ordinal of the device; null for host memory"),
+        column("time_ns", Time, "when"),
+        column("bytes", Long, "bytes allocated; negative for a release"),
+        maybe("allocated", Long, "total bytes allocated afterwards"),
+        maybe("reserved", Long, "total bytes reserved afterwards"),
+    ]
+    Modules "modules" "A module of the model in a stage." [
+        RANK,
+        column("module", Text, "path, as in the checkpoint"),
+        column("class", Text, "class of the published code"),
+        column("stage", Text, "stage"),
+        maybe("measured_ns", Long, "measured time, submodules included"),
+        maybe("roofline_ns", Long, "roofline time"),
+        maybe("lost_ns", Long, "measured minus roofline time"),
+    ]
+    Findings "findings" "A finding, the most important first." [
+        RANK,
+        column("place", Integer, "position in the report, from zero"),
+        column("rule", Text, "rule, such as `launch-bound`"),
+        column("severity", Text, "how important it is"),
+        maybe("stage", Text, "stage it concerns"),
+        maybe("saves_ns", Long, "estimated saving of acting on it"),
+        column("advice", Text, "recommended action"),
+    ]
+}
+
+impl Table {
+    /// Name of its file.
     pub fn file_name(self) -> String {
         format!("{}.parquet", self.name())
-    }
-
-    /// What a row is.
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::Runs => "One rank of a job, and where its rows come from.",
-            Self::Kernels => "A kernel that ran, sorted by device and start.",
-            Self::Copies => "A copy or memset that ran, sorted by device and start.",
-            Self::HostOps => "A framework operator, a Python function or a CUDA call on the host, sorted by start.",
-            Self::Ranges => "An NVTX range or annotation, sorted by start.",
-            Self::Steps => "A step, as in `metrics.json`.",
-            Self::Stages => "One instance of a stage in the trace.",
-            Self::Samples => "One measured time of a stage, without a profiler.",
-            Self::DeviceTime => {
-                "Breakdown of the time of a device: `busy_ns` + `idle_ns` = `span_ns`, and `compute_ns` + \
-                 `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`."
-            }
-            Self::Idle => "Idle time of a device by cause; the causes add up to `idle_ns`.",
-            Self::Collectives => "A collective kernel, sorted by device and start.",
-            Self::Memory => "An allocation or release of the framework's allocator, in order.",
-            Self::Modules => "A module of the model in a stage.",
-            Self::Findings => "A finding, the most important first.",
-            Self::KernelSums => "All launches of one kernel on one device, excluding loading and warm-up.",
-        }
-    }
-
-    /// The columns.
-    pub const fn columns(self) -> &'static [Column] {
-        match self {
-            Self::Runs => {
-                const {
-                    &[
-                        RANK,
-                        column("job", Text, "name of the job, as in the folder"),
-                        maybe("run_id", Text, "run that wrote the rows"),
-                        maybe("world_size", Integer, "number of ranks in the job, according to the trace"),
-                        maybe("kind", Text, "kind of run: `training`, `serving`, ..."),
-                        maybe("model", Text, "model, if it was given"),
-                        maybe("device_name", Text, "name of the first device"),
-                        column("devices", Integer, "devices with recorded work"),
-                        column("devices_described", Integer, "devices of the machine that the trace describes"),
-                        maybe("tool", Text, "tool that wrote the trace"),
-                        column("format", Text, "format of the trace"),
-                        column("source", Text, "the trace, as given"),
-                        maybe("sha256", Text, "SHA-256 of the trace as stored; null if it has several files"),
-                        column("clock", Text, "`unix`: times are since 1970; `trace`: they are relative to the trace"),
-                        maybe("first_ns", Time, "start of the first device work"),
-                        maybe("last_ns", Time, "end of the last device work"),
-                        column("program", Text, "version of llm-perf"),
-                        column("lost_records", Long, "records that were dropped or could not be read"),
-                    ]
-                }
-            }
-            Self::Kernels => {
-                const {
-                    &[
-                        RANK,
-                        DEVICE,
-                        STREAM,
-                        START,
-                        DURATION,
-                        NAME,
-                        SHORT_NAME,
-                        FAMILY,
-                        STAGE,
-                        STEP,
-                        OPERATOR,
-                        CORRELATION,
-                        column("set_aside", Flag, "launched during loading or warm-up"),
-                    ]
-                }
-            }
-            Self::Copies => {
-                const {
-                    &[
-                        RANK,
-                        DEVICE,
-                        STREAM,
-                        START,
-                        DURATION,
-                        column("kind", Text, "`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `unknown` or `memset`"),
-                        maybe("bytes", Long, "bytes"),
-                        STAGE,
-                        STEP,
-                        OPERATOR,
-                        column("set_aside", Flag, "launched during loading or warm-up"),
-                    ]
-                }
-            }
-            Self::HostOps => {
-                const {
-                    &[
-                        RANK,
-                        PROCESS,
-                        THREAD,
-                        START,
-                        DURATION,
-                        column("kind", Text, "`operator`, `python` or `call`"),
-                        NAME,
-                        CORRELATION,
-                    ]
-                }
-            }
-            Self::Ranges => {
-                const {
-                    &[
-                        RANK,
-                        PROCESS,
-                        THREAD,
-                        START,
-                        maybe("end_ns", Time, "end time; null if it was still open at the end"),
-                        NAME,
-                        maybe("domain", Text, "NVTX domain"),
-                    ]
-                }
-            }
-            Self::Steps => {
-                const {
-                    &[
-                        RANK,
-                        column("step", Integer, "number, from zero"),
-                        NAME,
-                        maybe("label", Text, "`prefill`, `decode` or `mixed`, if the engine says so"),
-                        START,
-                        column("host_ns", Long, "time on the host"),
-                        column(
-                            "wall_ns",
-                            Long,
-                            "from its start, or the end of the previous step, to the end of its device work",
-                        ),
-                        column("device_ns", Long, "time the device was busy with its work"),
-                        column("kernels", Long, "kernels"),
-                    ]
-                }
-            }
-            Self::Stages => {
-                const {
-                    &[
-                        RANK,
-                        column("stage", Text, "stage"),
-                        column("instance", Integer, "number, from zero, over all stages"),
-                        START,
-                        column("wall_ns", Long, "from its start to the end of its device work"),
-                        column("inferred", Flag, "inferred from the trace; otherwise marked by a range"),
-                    ]
-                }
-            }
-            Self::Samples => {
-                const {
-                    &[
-                        RANK,
-                        column("stage", Text, "stage"),
-                        maybe("input", Text, "input"),
-                        column("epoch", Integer, "pass over the inputs, from zero"),
-                        column("repeat", Integer, "repetition of the input within it, from zero"),
-                        column("wall_ns", Long, "time"),
-                        column("warmup", Flag, "a warm-up pass, excluded from statistics"),
-                    ]
-                }
-            }
-            Self::DeviceTime => {
-                const {
-                    &[
-                        RANK,
-                        DEVICE_ID,
-                        column("span_ns", Long, "from the start of its first work to the end of its last"),
-                        column("busy_ns", Long, "at least one kernel, copy or memset ran"),
-                        column("idle_ns", Long, "nothing ran"),
-                        column("compute_ns", Long, "at least one kernel ran that is not communication"),
-                        column("communication_ns", Long, "at least one communication kernel ran"),
-                        column("communication_exposed_ns", Long, "communication ran and no other kernel did"),
-                        column(
-                            "communication_awaited_ns",
-                            Long,
-                            "communication ran beside kernels that wait for it, launched early behind it on its stream",
-                        ),
-                        column("copies_exposed_ns", Long, "a copy or memset ran and no kernel did"),
-                    ]
-                }
-            }
-            Self::Idle => {
-                const {
-                    &[
-                        RANK,
-                        DEVICE_ID,
-                        column(
-                            "cause",
-                            Text,
-                            "activity of the host: `launching`, `synchronising`, `data_loading`, ...",
-                        ),
-                        column("ns", Long, "total time"),
-                        column("longest_ns", Long, "longest part within one gap"),
-                    ]
-                }
-            }
-            Self::Collectives => {
-                const {
-                    &[
-                        RANK,
-                        DEVICE,
-                        STREAM,
-                        START,
-                        DURATION,
-                        column("name", Text, "the framework's name for it, otherwise the short name of its kernel"),
-                        maybe("dtype", Text, "element type"),
-                        maybe("bytes", Long, "bytes of the message"),
-                        maybe("process_group", Text, "purpose of the group, as the program describes it"),
-                        maybe("group_size", Integer, "number of participating ranks"),
-                        maybe("group_ranks", Text, "participating ranks, as listed in the trace, such as `[0, 1]`"),
-                        column("number", Integer, "index among the collectives of the rank with that group, from zero"),
-                        column("exposed_ns", Long, "no other kernel ran on the device"),
-                        column("kernel", Text, "short name of the kernel"),
-                    ]
-                }
-            }
-            Self::Memory => {
-                const {
-                    &[
-                        RANK,
-                        maybe("device", Integer, "ordinal of the device; null for host memory"),
-                        column("time_ns", Time, "when"),
-                        column("bytes", Long, "bytes allocated; negative for a release"),
-                        maybe("allocated", Long, "total bytes allocated afterwards"),
-                        maybe("reserved", Long, "total bytes reserved afterwards"),
-                    ]
-                }
-            }
-            Self::Modules => {
-                const {
-                    &[
-                        RANK,
-                        column("module", Text, "path, as in the checkpoint"),
-                        column("class", Text, "class of the published code"),
-                        column("stage", Text, "stage"),
-                        maybe("measured_ns", Long, "measured time, submodules included"),
-                        maybe("roofline_ns", Long, "roofline time"),
-                        maybe("lost_ns", Long, "measured minus roofline time"),
-                    ]
-                }
-            }
-            Self::Findings => {
-                const {
-                    &[
-                        RANK,
-                        column("place", Integer, "position in the report, from zero"),
-                        column("rule", Text, "rule, such as `launch-bound`"),
-                        column("severity", Text, "how important it is"),
-                        maybe("stage", Text, "stage it concerns"),
-                        maybe("saves_ns", Long, "estimated saving of acting on it"),
-                        column("advice", Text, "recommended action"),
-                    ]
-                }
-            }
-            Self::KernelSums => {
-                const {
-                    &[
-                        RANK,
-                        DEVICE,
-                        NAME,
-                        SHORT_NAME,
-                        FAMILY,
-                        column("calls", Long, "launches"),
-                        column("total_ns", Long, "total time of all launches"),
-                        column("min_ns", Long, "shortest launch"),
-                        column("median_ns", Long, "median launch"),
-                        column("max_ns", Long, "longest launch"),
-                    ]
-                }
-            }
-        }
     }
 }
 

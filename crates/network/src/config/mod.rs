@@ -122,7 +122,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&mut config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&mut config.language),
-            Self::Encoder(_) | Self::ModernEncoder(_) | Self::T5(_) | Self::Whisper(_) | Self::ShallowResnet(_) => None,
+            _ => None,
         }
     }
 
@@ -144,8 +144,7 @@ impl ModelConfig {
                 intermediate: Some(config.inner),
                 layers: config.layers,
                 heads: Some(config.heads),
-                vision_backbone: None,
-                mixes_experts: false,
+                ..Facts::default()
             },
             Self::ModernEncoder(config) => Facts {
                 class: config.class(),
@@ -153,8 +152,7 @@ impl ModelConfig {
                 intermediate: Some(config.inner),
                 layers: config.windows.len() as u64,
                 heads: Some(config.heads),
-                vision_backbone: None,
-                mixes_experts: false,
+                ..Facts::default()
             },
             Self::T5(config) => Facts {
                 class: config.class(),
@@ -162,8 +160,7 @@ impl ModelConfig {
                 intermediate: Some(config.inner),
                 layers: config.encoder_layers + config.decoder_layers,
                 heads: Some(config.heads),
-                vision_backbone: None,
-                mixes_experts: false,
+                ..Facts::default()
             },
             Self::Whisper(config) => Facts {
                 class: whisper::CLASS,
@@ -171,18 +168,11 @@ impl ModelConfig {
                 intermediate: Some(config.decoder.inner),
                 layers: config.encoder.layers + config.decoder.layers,
                 heads: Some(config.decoder.heads),
-                vision_backbone: None,
-                mixes_experts: false,
+                ..Facts::default()
             },
-            Self::ShallowResnet(config) => Facts {
-                class: "ShallowResNet",
-                width: config.channels,
-                intermediate: None,
-                layers: config.blocks,
-                heads: None,
-                vision_backbone: None,
-                mixes_experts: false,
-            },
+            Self::ShallowResnet(config) => {
+                Facts { class: "ShallowResNet", width: config.channels, layers: config.blocks, ..Facts::default() }
+            }
         }
     }
 
@@ -192,7 +182,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&config.language),
-            Self::Encoder(_) | Self::ModernEncoder(_) | Self::T5(_) | Self::Whisper(_) | Self::ShallowResnet(_) => None,
+            _ => None,
         }
     }
 
@@ -210,9 +200,7 @@ impl ModelConfig {
     /// Tokens it knows; absent for networks that take none.
     pub fn vocabulary(&self) -> Option<u64> {
         match self {
-            Self::DeepseekOcr(config) => Some(config.language.vocabulary),
-            Self::Decoder(config) => Some(config.vocabulary),
-            Self::VisionLanguage(config) => Some(config.language.vocabulary),
+            Self::DeepseekOcr(_) | Self::Decoder(_) | Self::VisionLanguage(_) => Some(self.decoder()?.vocabulary),
             Self::Encoder(config) => Some(config.vocabulary),
             Self::ModernEncoder(config) => Some(config.vocabulary),
             Self::T5(config) => Some(config.vocabulary),
@@ -237,7 +225,7 @@ impl ModelConfig {
 }
 
 /// What a report says of a model apart from its modules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Class of the published model.
     pub class: &'static str,

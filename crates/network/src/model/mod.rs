@@ -70,6 +70,22 @@ pub struct Images<T> {
     pub mask: T,
 }
 
+/// What every network does, whichever it is.
+macro_rules! whichever {
+    ($self:ident, $model:ident => $does:expr) => {
+        match $self {
+            Self::DeepseekOcr($model) => $does,
+            Self::Language($model) => $does,
+            Self::VisionLanguage($model) => $does,
+            Self::Encoder($model) => $does,
+            Self::ModernEncoder($model) => $does,
+            Self::T5($model) => $does,
+            Self::Whisper($model) => $does,
+            Self::ShallowResnet($model) => $does,
+        }
+    };
+}
+
 impl Model {
     /// The network a configuration describes.
     pub fn new(config: &ModelConfig) -> Self {
@@ -93,30 +109,12 @@ impl Model {
 
     /// Its modules and parameters.
     pub fn blueprint(&self) -> &Blueprint {
-        match self {
-            Self::DeepseekOcr(model) => model.blueprint(),
-            Self::Language(model) => model.blueprint(),
-            Self::VisionLanguage(model) => model.blueprint(),
-            Self::Encoder(model) => model.blueprint(),
-            Self::ModernEncoder(model) => model.blueprint(),
-            Self::T5(model) => model.blueprint(),
-            Self::Whisper(model) => model.blueprint(),
-            Self::ShallowResnet(model) => model.blueprint(),
-        }
+        whichever!(self, model => model.blueprint())
     }
 
     /// One forward pass: logits.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
-        match self {
-            Self::DeepseekOcr(model) => model.forward(b, prompt),
-            Self::Language(model) => model.forward(b, prompt),
-            Self::VisionLanguage(model) => model.forward(b, prompt),
-            Self::Encoder(model) => model.forward(b, prompt),
-            Self::ModernEncoder(model) => model.forward(b, prompt),
-            Self::T5(model) => model.forward(b, prompt),
-            Self::Whisper(model) => model.forward(b, prompt),
-            Self::ShallowResnet(model) => model.forward(b, prompt),
-        }
+        whichever!(self, model => model.forward(b, prompt))
     }
 
     /// The cache, for networks that generate.
@@ -127,7 +125,7 @@ impl Model {
             Self::VisionLanguage(model) => Some(model.cache()),
             Self::T5(model) => Some(model.cache()),
             Self::Whisper(model) => Some(model.cache()),
-            Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => None,
+            _ => None,
         }
     }
 
@@ -199,13 +197,7 @@ impl Model {
     pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {
         match self {
             Self::VisionLanguage(model) => Some(model.resized(pixels)),
-            Self::DeepseekOcr(_)
-            | Self::Language(_)
-            | Self::Encoder(_)
-            | Self::ModernEncoder(_)
-            | Self::T5(_)
-            | Self::Whisper(_)
-            | Self::ShallowResnet(_) => None,
+            _ => None,
         }
     }
 
@@ -213,13 +205,7 @@ impl Model {
     pub fn image_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
         match self {
             Self::VisionLanguage(model) => model.image_shape(image, pages),
-            Self::DeepseekOcr(_)
-            | Self::Language(_)
-            | Self::Encoder(_)
-            | Self::ModernEncoder(_)
-            | Self::T5(_)
-            | Self::Whisper(_)
-            | Self::ShallowResnet(_) => [pages, 3, image.base_size, image.base_size].into(),
+            _ => [pages, 3, image.base_size, image.base_size].into(),
         }
     }
 
@@ -227,13 +213,7 @@ impl Model {
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
-            Self::Language(_)
-            | Self::VisionLanguage(_)
-            | Self::Encoder(_)
-            | Self::ModernEncoder(_)
-            | Self::T5(_)
-            | Self::Whisper(_)
-            | Self::ShallowResnet(_) => None,
+            _ => None,
         }
     }
 
@@ -241,13 +221,7 @@ impl Model {
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
-            Self::Language(_)
-            | Self::VisionLanguage(_)
-            | Self::Encoder(_)
-            | Self::ModernEncoder(_)
-            | Self::T5(_)
-            | Self::Whisper(_)
-            | Self::ShallowResnet(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -256,12 +230,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
             Self::VisionLanguage(_) => &[Stage::Projector],
-            Self::Language(_)
-            | Self::Encoder(_)
-            | Self::ModernEncoder(_)
-            | Self::T5(_)
-            | Self::Whisper(_)
-            | Self::ShallowResnet(_) => &[],
+            _ => &[],
         }
     }
 }
