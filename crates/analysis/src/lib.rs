@@ -23,6 +23,7 @@ mod loss;
 mod metrics;
 mod module_path;
 mod modules;
+mod numbered;
 mod observed;
 mod operators;
 mod overhead;

@@ -5,7 +5,7 @@
 //! autograd launches from a thread of its own.
 
 use types::timeline::{Timeline, WorkKind};
-use types::{Nanos, StepBasis, StepBatch, StepSummary, Steps};
+use types::{Nanos, StepBasis, StepBatch, StepLabel, StepSummary, Steps};
 
 use crate::attribution::engine;
 use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
@@ -25,6 +25,7 @@ const ONCE_IN_A_STEP: [&str; 8] =
 /// One step on the host.
 struct Mark {
     name: String,
+    label: Option<StepLabel>,
     batch: Option<StepBatch>,
     process: Option<u32>,
     host: Span,
@@ -102,7 +103,7 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
         until = wall.end;
         let summary = StepSummary {
             name: mark.name,
-            label: mark.batch.and_then(|batch| batch.label()),
+            label: mark.label,
             host_ns: mark.host.length(),
             wall_ns: wall.length() - behind.total_within(wall),
             device_ns: Spans::union(works).total(),
@@ -118,9 +119,15 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
 fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, Vec<Mark>)> {
     let process = |thread: u32| timeline.threads.get(thread as usize).and_then(|thread| thread.process);
     let last = trace_end(timeline);
-    let annotated: Vec<_> = engine::steps(timeline, last)
+    let annotated: Vec<_> = engine::steps(timeline, &attribution.launch, last)
         .into_iter()
-        .map(|step| Mark { process: process(step.thread.0), name: step.name, batch: Some(step.batch), host: step.host })
+        .map(|step| Mark {
+            process: process(step.thread.0),
+            name: step.name,
+            label: step.label,
+            batch: step.batch,
+            host: step.host,
+        })
         .collect();
     if !annotated.is_empty() {
         return Some((StepBasis::EngineAnnotations, annotated));
@@ -131,6 +138,7 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
         .filter(|range| timeline.name(range.name).starts_with("ProfilerStep#"))
         .map(|range| Mark {
             name: timeline.name(range.name).to_owned(),
+            label: None,
             batch: None,
             process: process(range.thread.0),
             host: Span::new(range.start, range.end.unwrap_or(last)),
@@ -145,7 +153,7 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
         .map(|step| {
             let run = step.instance.map(|instance| attribution.stages[instance as usize].thread.0);
             let name = format!("decode step {}", step.number);
-            Mark { name, batch: None, process: run.and_then(process), host: step.host }
+            Mark { name, label: None, batch: None, process: run.and_then(process), host: step.host }
         })
         .collect();
     if !decoded.is_empty() {
@@ -192,6 +200,7 @@ fn repeated(timeline: &Timeline, attribution: &Attribution) -> Option<Vec<Mark>>
     let mark = |(place, (first, end)): (usize, (&&types::timeline::HostCall, Nanos))| {
         (first.start < end).then(|| Mark {
             name: format!("repetition {place}"),
+            label: None,
             batch: None,
             process: process(first.thread.0),
             host: Span::new(first.start, end),
@@ -223,6 +232,7 @@ fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
             let process = timeline.threads.get(thread as usize).and_then(|thread| thread.process);
             passes.push(Mark {
                 name: format!("pass {}", passes.len()),
+                label: None,
                 batch: None,
                 process,
                 host: Span::new(begin, end),

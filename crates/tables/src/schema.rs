@@ -273,7 +273,11 @@ impl Table {
                         RANK,
                         column("step", Integer, "number, from zero"),
                         NAME,
-                        maybe("label", Text, "`prefill`, `decode` or `mixed`, if the engine says so"),
+                        maybe(
+                            "label",
+                            Text,
+                            "`prefill`, `decode`, `mixed`, `verify` or `draft`, if the engine says so",
+                        ),
                         START,
                         column("host_ns", Long, "time on the host"),
                         column(

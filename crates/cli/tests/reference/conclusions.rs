@@ -14,13 +14,13 @@ fn traces() -> PathBuf {
 }
 
 /// An imported trace: its metrics, and all pages as one text.
-struct Imported {
-    metrics: Value,
-    pages: String,
-    terminal: String,
+pub(crate) struct Imported {
+    pub(crate) metrics: Value,
+    pub(crate) pages: String,
+    pub(crate) terminal: String,
 }
 
-fn import(files: &[PathBuf], arguments: &[&str]) -> Imported {
+pub(crate) fn import(files: &[PathBuf], arguments: &[&str]) -> Imported {
     let scratch = Scratch::new();
     let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     let all =
@@ -31,7 +31,7 @@ fn import(files: &[PathBuf], arguments: &[&str]) -> Imported {
     Imported { metrics: scratch.json("run", "metrics.json"), pages, terminal: output.stdout }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("{key}"))
 }
 

@@ -4,6 +4,7 @@ mod conclusions;
 #[path = "../support/scratch.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod scratch;
+mod serving;
 mod strangers;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
@@ -36,6 +37,10 @@ testkit::suite! {
         strangers::a_trace_without_memory_events_has_no_memory,
         strangers::operators_have_the_python_that_calls_them,
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
+    }
+    [Need::Reference("third-party/traces-2")] => {
+        serving::prompts_of_a_draft_model_count_once,
+        serving::rounds_of_a_draft_and_its_target_are_speculative_decoding,
     }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }

@@ -30,7 +30,7 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
     (
         "stages.engine",
         &[
-            "the engine annotates each step with its batch[[; prefill: {prefills}]][[; decode: {decodes}]][[; mixed or empty: {others}]]",
+            "the engine annotates each step with its batch[[; prefill: {prefills}]][[; decode: {decodes}]][[; mixed: {mixed}]][[; other: {others}]][[?speculative ; speculative decoding]][[, verifications: {verifications}]][[, draft steps: {drafts}]]",
         ],
     ),
     (
