@@ -1,14 +1,15 @@
 //! Steps of a trace: what repeats, before anything is called prefill or decode.
 //!
 //! Annotations of a serving engine say most, then the steps of the profiler, then decode steps that ranges or tokens show, then
-//! kernels that choose a token, then kernels that repeat in exactly the same order. Work belongs to the step that it was launched in, on whichever thread of the process:
+//! ranges that the program counts, then kernels that choose a token, then kernels that repeat in exactly the same order. Work belongs to the step that it was launched in, on whichever thread of the process:
 //! autograd launches from a thread of its own.
 
-use types::timeline::{Timeline, WorkKind};
+use types::timeline::{NameId, Range, ThreadId, Timeline, WorkKind};
 use types::{Nanos, StepBasis, StepBatch, StepLabel, StepSummary, Steps};
 
 use crate::attribution::engine;
 use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
+use crate::counted_ranges::counted;
 use crate::evidence::PlacedTimeline;
 use crate::repetition::{self, Repetition};
 use crate::statistics::describe;
@@ -132,17 +133,24 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
     if !annotated.is_empty() {
         return Some((StepBasis::EngineAnnotations, annotated));
     }
+    let unlabelled = |name, thread: ThreadId, host| Mark {
+        name: timeline.name(name).to_owned(),
+        label: None,
+        batch: None,
+        process: process(thread.0),
+        host,
+    };
+    let marked =
+        |range: &Range| unlabelled(range.name, range.thread, Span::new(range.start, range.end.unwrap_or(last)));
+    let is_profiled = |name: NameId| timeline.name(name).starts_with("ProfilerStep#");
+    // Older profilers write their steps among the operators.
+    let operators = timeline.operators.iter().filter(|operator| is_profiled(operator.name));
     let profiled: Vec<_> = timeline
         .ranges
         .iter()
-        .filter(|range| timeline.name(range.name).starts_with("ProfilerStep#"))
-        .map(|range| Mark {
-            name: timeline.name(range.name).to_owned(),
-            label: None,
-            batch: None,
-            process: process(range.thread.0),
-            host: Span::new(range.start, range.end.unwrap_or(last)),
-        })
+        .filter(|range| is_profiled(range.name))
+        .map(marked)
+        .chain(operators.map(|row| unlabelled(row.name, row.thread, Span::new(row.start, row.end()))))
         .collect();
     if profiled.len() > 1 || (profiled.len() == 1 && attribution.steps.is_empty()) {
         return Some((StepBasis::ProfilerSteps, profiled));
@@ -158,6 +166,11 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
         .collect();
     if !decoded.is_empty() {
         return Some((StepBasis::DecodeSteps, decoded));
+    }
+    let counted = counted(timeline, &attribution.launch, last);
+    if !counted.is_empty() {
+        let marks = counted.into_iter().map(|place| marked(&timeline.ranges[place]));
+        return Some((StepBasis::CountedRanges, marks.collect()));
     }
     let passes = passes(timeline, attribution);
     if passes.len() >= FEWEST_PASSES {

@@ -138,7 +138,7 @@ fn next_steps(metrics: &Metrics) -> Vec<NextStep<'_>> {
     };
     // Only a run that generates text has prefill and decode to mark, and an engine marks its own.
     let kind = metrics.conditions.trace.as_ref().and_then(|facts| facts.kind.as_ref());
-    let generates = kind.is_none_or(|kind| kind.kind == RunKindName::Generation);
+    let generates = kind.is_none_or(|kind| matches!(kind.kind, RunKindName::Generation | RunKindName::Inference));
     if metrics.times.stages.is_empty() {
         steps.extend((generates || metrics.run.model.is_some()).then_some(NextStep::MarkStages));
     } else if !generates {

@@ -41,7 +41,9 @@ testkit::suite! {
     [Need::Reference("third-party/traces-2")] => {
         serving::prompts_of_a_draft_model_count_once,
         serving::rounds_of_a_draft_and_its_target_are_speculative_decoding,
+        serving::a_replayed_decode_step_is_inference,
     }
+    [Need::Reference("serving/llama-8b")] => { serving::mixed_steps_are_why_work_is_in_no_stage }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }
     [Need::Reference("third-party/torchinfo")] => { strangers::every_class_of_a_strangers_torchinfo_snapshot_is_covered }

@@ -43,3 +43,27 @@ pub(crate) fn rounds_of_a_draft_and_its_target_are_speculative_decoding() {
         assert!(!page.contains("without generation") && !page.contains("tokens/s"), "{page}");
     }
 }
+
+pub(crate) fn a_replayed_decode_step_is_inference() {
+    let Imported { metrics, pages, terminal } = imported("lightllm-static.json.gz");
+    assert_eq!(metrics["trace"]["kind"]["kind"], "inference", "{}", metrics["trace"]["kind"]);
+    for page in [&pages, &terminal] {
+        assert!(page.contains("inference of a language model"), "{page}");
+        assert!(!page.contains("without generation") && !page.contains("without a backward pass"), "{page}");
+    }
+    let Imported { metrics, pages, .. } = imported("tl-qwen1.5-h100.json.gz");
+    assert_eq!(metrics["trace"]["kind"]["kind"], "forward");
+    assert!(pages.contains("framework operators without a backward pass"), "{pages}");
+}
+
+pub(crate) fn mixed_steps_are_why_work_is_in_no_stage() {
+    let Imported { metrics, pages, .. } = import(&[reference("serving/llama-8b").join("trace.json.gz")], &[]);
+    assert_eq!(
+        (labelled(&metrics, "prefill"), labelled(&metrics, "decode"), labelled(&metrics, "mixed")),
+        (1, 196, 23)
+    );
+    assert!(pages.contains("is in 23 steps with both prompts and decoding sequences"), "{pages}");
+    assert!(pages.contains("2 empty steps: 0 s of device time") && !pages.contains("launches per token"), "{pages}");
+    let rules = list(&metrics, "findings").iter().map(|finding| &finding["rule"]);
+    assert!(rules.into_iter().all(|rule| rule != "cold-first-iteration"));
+}

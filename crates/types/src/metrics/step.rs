@@ -28,6 +28,8 @@ pub enum StepBasis {
     ProfilerSteps,
     /// Decode steps that ranges mark, or that tokens chosen and looked up again show.
     DecodeSteps,
+    /// Ranges of the program that differ only in a number, and that most of the work is launched in.
+    CountedRanges,
     /// Kernels that choose a token: each ends a pass.
     TokenChoices,
     /// Kernels that repeat in exactly the same order, three times or more often.
@@ -147,13 +149,15 @@ pub enum RunKindName {
     Serving,
     /// Text is generated token by token.
     Generation,
+    /// A language model runs; whether it prefills or decodes, nothing says.
+    Inference,
     /// A graph is captured and not replayed.
     GraphCapture,
     /// A diffusion pipeline.
     Diffusion,
     /// Attention over all positions of the input at once, with nothing masked.
     Encoder,
-    /// Forward passes; nothing shows that one chooses what the next takes in.
+    /// Operators of a framework without a backward pass; nothing says more.
     Forward,
     /// Nothing in the trace says.
     Program,
@@ -166,6 +170,7 @@ impl RunKindName {
             Self::Training => "training",
             Self::Serving => "serving",
             Self::Generation => "generation",
+            Self::Inference => "inference",
             Self::GraphCapture => "graph_capture",
             Self::Diffusion => "diffusion",
             Self::Encoder => "encoder",

@@ -29,12 +29,14 @@ fn engine_step(view: &EngineStepsView) -> String {
         }
         Some(StepLabel::Verify) => ("verification step".to_owned(), sequences),
         Some(StepLabel::Draft) => ("draft step".to_owned(), None),
+        None if view.prompts.zip(view.sequences) == Some((0, 0)) => ("empty step".to_owned(), None),
         None => (format!("{} step", code(&view.annotation)), None),
     };
     let is_speculative = matches!(view.label, Some(StepLabel::Verify | StepLabel::Draft));
     let of = if is_speculative { " of speculative decoding" } else { "" };
     let who = who.map(|who| format!(" with {who}")).unwrap_or_default();
-    let tokens = view.tokens.map(|tokens| format!(", {}", count(tokens, "token"))).unwrap_or_default();
+    let tokens = view.tokens.filter(|tokens| *tokens > 0);
+    let tokens = tokens.map(|tokens| format!(", {}", count(tokens, "token"))).unwrap_or_default();
     let rate = view.tokens_per_second.map(|rate| format!(" ({})", tokens_per_second(rate))).unwrap_or_default();
     let each = if view.steps > 1 { format!(", {} each on average", known(view.mean_ns)) } else { String::new() };
     let accepted = if view.label == Some(StepLabel::Verify) { "; accepted tokens are not recorded" } else { "" };
