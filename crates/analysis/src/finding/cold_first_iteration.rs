@@ -3,6 +3,7 @@
 
 use types::{Facts, Finding, Severity, StepBasis, StepLabel, StepSummary, Steps};
 
+use super::slow_steps::are_alike;
 use super::{Found, Run};
 use crate::statistics::{median, share};
 use crate::timings::rounded;
@@ -24,13 +25,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn found(steps: &Steps) -> Option<Found> {
-    // Steps of an engine differ by their batch.
-    let alike = |label: Option<StepLabel>| matches!(label, None | Some(StepLabel::Decode));
-    if !steps.list.iter().all(|step| alike(step.label) && step.batch == steps.list[0].batch) {
-        return None;
-    }
+    let is_prefill = steps.list.first()?.label == Some(StepLabel::Prefill);
     // Between two choices of a token lies the prefill, first of all.
-    if steps.basis == StepBasis::TokenChoices || !is_same_work(&steps.list) {
+    if is_prefill || steps.basis == StepBasis::TokenChoices || !are_alike(steps) || !is_same_work(&steps.list) {
         return None;
     }
     let times: Vec<f64> = steps.list.iter().map(|step| step.wall_ns.get() as f64).collect();
