@@ -1,6 +1,9 @@
 //! What kind of run a trace shows. Each kind needs something in the trace that only it has; nothing is guessed from speed
 //! or shape.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use types::timeline::{OperatorKind, Timeline, WorkKind};
 use types::{Facts, Remark, RunKind, RunKindName, Stage};
 
@@ -8,12 +11,16 @@ use crate::attribution::{Attribution, Inference, StageOrigin, training};
 use crate::encoder::encoder;
 use crate::evidence::PlacedTimeline;
 use crate::kernel::short_name;
+use crate::{key_value_cache, numbered};
 
 /// Python modules and packages of diffusion pipelines.
 const DIFFUSION: [&str; 4] = ["diffusers/", "xfuser/", "UNet2DConditionModel", "DiTTransformer"];
 
 /// Words in names of kernels that only a backward pass launches.
 const BACKWARD: [&str; 3] = ["backward", "_bwd", "wgrad"];
+
+/// Kinds of ranges named.
+const NAMED: usize = 6;
 
 /// The kind of run of the first timeline; absent without one.
 pub(crate) fn run_kind(timelines: &[PlacedTimeline<'_>]) -> Option<RunKind> {
@@ -59,12 +66,31 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
     if let Some(evidence) = encoder(timeline) {
         return kind(RunKindName::Encoder, evidence);
     }
+    if let Some(found) = key_value_cache::run_kind(timeline) {
+        return found;
+    }
     let is_framework = timeline.operators.iter().any(|operator| operator.kind == OperatorKind::Framework);
     if is_framework {
-        kind(RunKindName::Forward, Remark::new("run-kind.forward", Facts::new()))
+        kind(RunKindName::Forward, Remark::new("run-kind.forward", ranges(timeline)))
     } else {
-        kind(RunKindName::Program, Remark::new("run-kind.program", Facts::new()))
+        kind(RunKindName::Program, Remark::new("run-kind.program", ranges(timeline)))
     }
+}
+
+/// How many ranges the program marks, and the kinds that are most frequent.
+fn ranges(timeline: &Timeline) -> Facts {
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    for range in &timeline.ranges {
+        *kinds.entry(numbered::kind(timeline.name(range.name))).or_default() += 1;
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| Reverse(*count));
+    if kinds.is_empty() {
+        return Facts::new();
+    }
+    let row = |(name, count): &(String, u64)| Facts::new().with("name", name.as_str()).with("ranges", *count);
+    let named: Vec<_> = kinds.iter().take(NAMED).map(row).collect();
+    Facts::new().with("ranges", timeline.ranges.len()).with("kinds", named)
 }
 
 /// A kernel of a backward pass, where no operator of the framework was recorded that would say so.

@@ -1,14 +1,15 @@
 //! Steps of a trace: what repeats, before anything is called prefill or decode.
 //!
 //! Annotations of a serving engine say most, then the steps of the profiler, then decode steps that ranges or tokens show, then
-//! kernels that choose a token, then kernels that repeat in exactly the same order. Work belongs to the step that it was launched in, on whichever thread of the process:
+//! ranges that the program counts, then kernels that choose a token, then kernels that repeat in exactly the same order. Work belongs to the step that it was launched in, on whichever thread of the process:
 //! autograd launches from a thread of its own.
 
-use types::timeline::{Timeline, WorkKind};
-use types::{Nanos, StepBasis, StepBatch, StepSummary, Steps};
+use types::timeline::{NameId, Range, ThreadId, Timeline, WorkKind};
+use types::{Nanos, StepBasis, StepBatch, StepLabel, StepSummary, Steps};
 
 use crate::attribution::engine;
 use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
+use crate::counted_ranges::counted;
 use crate::evidence::PlacedTimeline;
 use crate::repetition::{self, Repetition};
 use crate::statistics::describe;
@@ -25,6 +26,7 @@ const ONCE_IN_A_STEP: [&str; 8] =
 /// One step on the host.
 struct Mark {
     name: String,
+    label: Option<StepLabel>,
     batch: Option<StepBatch>,
     process: Option<u32>,
     host: Span,
@@ -102,7 +104,7 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
         until = wall.end;
         let summary = StepSummary {
             name: mark.name,
-            label: mark.batch.and_then(|batch| batch.label()),
+            label: mark.label,
             host_ns: mark.host.length(),
             wall_ns: wall.length() - behind.total_within(wall),
             device_ns: Spans::union(works).total(),
@@ -118,23 +120,37 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
 fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, Vec<Mark>)> {
     let process = |thread: u32| timeline.threads.get(thread as usize).and_then(|thread| thread.process);
     let last = trace_end(timeline);
-    let annotated: Vec<_> = engine::steps(timeline, last)
+    let annotated: Vec<_> = engine::steps(timeline, &attribution.launch, last)
         .into_iter()
-        .map(|step| Mark { process: process(step.thread.0), name: step.name, batch: Some(step.batch), host: step.host })
+        .map(|step| Mark {
+            process: process(step.thread.0),
+            name: step.name,
+            label: step.label,
+            batch: step.batch,
+            host: step.host,
+        })
         .collect();
     if !annotated.is_empty() {
         return Some((StepBasis::EngineAnnotations, annotated));
     }
+    let unlabelled = |name, thread: ThreadId, host| Mark {
+        name: timeline.name(name).to_owned(),
+        label: None,
+        batch: None,
+        process: process(thread.0),
+        host,
+    };
+    let marked =
+        |range: &Range| unlabelled(range.name, range.thread, Span::new(range.start, range.end.unwrap_or(last)));
+    let is_profiled = |name: NameId| timeline.name(name).starts_with("ProfilerStep#");
+    // Older profilers write their steps among the operators.
+    let operators = timeline.operators.iter().filter(|operator| is_profiled(operator.name));
     let profiled: Vec<_> = timeline
         .ranges
         .iter()
-        .filter(|range| timeline.name(range.name).starts_with("ProfilerStep#"))
-        .map(|range| Mark {
-            name: timeline.name(range.name).to_owned(),
-            batch: None,
-            process: process(range.thread.0),
-            host: Span::new(range.start, range.end.unwrap_or(last)),
-        })
+        .filter(|range| is_profiled(range.name))
+        .map(marked)
+        .chain(operators.map(|row| unlabelled(row.name, row.thread, Span::new(row.start, row.end()))))
         .collect();
     if profiled.len() > 1 || (profiled.len() == 1 && attribution.steps.is_empty()) {
         return Some((StepBasis::ProfilerSteps, profiled));
@@ -145,11 +161,16 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
         .map(|step| {
             let run = step.instance.map(|instance| attribution.stages[instance as usize].thread.0);
             let name = format!("decode step {}", step.number);
-            Mark { name, batch: None, process: run.and_then(process), host: step.host }
+            Mark { name, label: None, batch: None, process: run.and_then(process), host: step.host }
         })
         .collect();
     if !decoded.is_empty() {
         return Some((StepBasis::DecodeSteps, decoded));
+    }
+    let counted = counted(timeline, &attribution.launch, last);
+    if !counted.is_empty() {
+        let marks = counted.into_iter().map(|place| marked(&timeline.ranges[place]));
+        return Some((StepBasis::CountedRanges, marks.collect()));
     }
     let passes = passes(timeline, attribution);
     if passes.len() >= FEWEST_PASSES {
@@ -192,6 +213,7 @@ fn repeated(timeline: &Timeline, attribution: &Attribution) -> Option<Vec<Mark>>
     let mark = |(place, (first, end)): (usize, (&&types::timeline::HostCall, Nanos))| {
         (first.start < end).then(|| Mark {
             name: format!("repetition {place}"),
+            label: None,
             batch: None,
             process: process(first.thread.0),
             host: Span::new(first.start, end),
@@ -223,6 +245,7 @@ fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
             let process = timeline.threads.get(thread as usize).and_then(|thread| thread.process);
             passes.push(Mark {
                 name: format!("pass {}", passes.len()),
+                label: None,
                 batch: None,
                 process,
                 host: Span::new(begin, end),

@@ -341,6 +341,60 @@ fn steps_that_an_engine_annotates_are_stages_and_a_mixed_one_is_none() {
     assert_eq!((attribution.steps.len(), attribution.stage[2]), (1, None));
 }
 
+/// Steps of one batch, each with so many kernels of so many nanoseconds.
+fn extended(steps: &[(i64, i64)]) -> Timeline {
+    let mut timeline = empty();
+    for (place, (kernels, time)) in steps.iter().enumerate() {
+        let start = place as i64 * 1_000;
+        range(&mut timeline, 0, None, "step[EXTEND bs=4 toks=64]", start, Some(start + 900));
+        for kernel in 0..*kernels {
+            launched(&mut timeline, 0, "kernel", start + 10 + kernel * 20, *time);
+        }
+    }
+    timeline
+}
+
+#[test]
+fn a_batch_that_comes_twice_with_far_less_work_is_a_draft_the_second_time() {
+    let both = attributed(&extended(&[(20, 10), (2, 10), (20, 10), (2, 10)]));
+    assert_eq!(stages(&both), [(Stage::Prefill, None, 22), (Stage::Prefill, None, 22)]);
+    let facts = Facts::new().with("prefills", 2_u64).with_if("speculative", true).with("drafts", 2_u64);
+    assert_eq!(both.inference, Inference::Done { evidence: Remark::new("stages.engine", facts) });
+    // The recording begins and ends between the two.
+    let cut = attributed(&extended(&[(2, 10), (20, 10), (2, 10), (20, 10), (2, 10), (20, 10)]));
+    assert_eq!(stages(&cut).len(), 4);
+    // Prompts of one length, one warm-up and a pair that may be by chance are no drafts.
+    for steps in [&[(20, 10), (20, 10), (20, 10), (20, 10)][..], &[(20, 10), (2, 10)], &[(20, 10), (2, 10), (2, 10)]] {
+        assert_eq!(stages(&attributed(&extended(steps))).len(), steps.len());
+    }
+}
+
+#[test]
+fn a_function_or_a_range_around_a_step_says_that_it_drafts() {
+    let mut timeline = extended(&[(20, 10), (20, 10)]);
+    range(&mut timeline, 0, None, "draft_extend", 990, Some(1_950));
+    assert_eq!(stages(&attributed(&timeline)), [(Stage::Prefill, None, 40)]);
+    let mut timeline = extended(&[(20, 10), (20, 10)]);
+    range(&mut timeline, 0, None, "draft_extend", 0, Some(1_950));
+    assert_eq!(stages(&attributed(&timeline)).len(), 2, "nothing is left to draft for");
+}
+
+#[test]
+fn a_round_of_speculative_decoding_is_one_decode_step() {
+    let mut timeline = empty();
+    let round = ["step[DECODE bs=2]", "step[DECODE bs=2]", "step[TARGET_VERIFY bs=2]", "step[DRAFT_EXTEND_V2 bs=2]"];
+    for (place, name) in round.into_iter().cycle().take(8).enumerate() {
+        let start = place as i64 * 1_000;
+        range(&mut timeline, 0, None, name, start, Some(start + 500));
+        launched(&mut timeline, 0, "kernel", start + 100, 50);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Decode, None, 4), (Stage::Decode, None, 4)]);
+    assert_eq!(attribution.steps.len(), 2);
+    let facts = Facts::new().with_if("speculative", true).with("verifications", 2_u64).with("drafts", 6_u64);
+    assert_eq!(attribution.inference, Inference::Done { evidence: Remark::new("stages.engine", facts) });
+}
+
 #[test]
 fn rows_of_positions_from_several_requests_are_refused() {
     let mut timeline = empty();

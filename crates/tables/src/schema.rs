@@ -147,7 +147,7 @@ tables! {
         RANK,
         column("step", Integer, "number, from zero"),
         NAME,
-        maybe("label", Text, "`prefill`, `decode` or `mixed`, if the engine says so"),
+        maybe("label", Text, "`prefill`, `decode`, `mixed`, `verify` or `draft`, if the engine says so"),
         START,
         column("host_ns", Long, "time on the host"),
         column("wall_ns", Long, "from its start, or the end of the previous step, to the end of its device work"),

@@ -170,7 +170,7 @@ fn stages(
     last: Nanos,
 ) -> Stages {
     let found = marks::stages(timeline, launches, last);
-    let found = found.or_else(|| engine::stages(timeline, launches, last).filter(|_| settings.infer));
+    let found = found.or_else(|| engine::stages(timeline, launches, call_of_work, last).filter(|_| settings.infer));
     let mut stages = match found {
         Some(stages) => stages,
         None if settings.infer => infer::infer(timeline, launches, settings, last),

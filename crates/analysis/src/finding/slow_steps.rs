@@ -1,6 +1,6 @@
 //! A few steps take much longer than the others.
 
-use types::{Facts, Finding, Severity, StepSummary, Steps};
+use types::{Facts, Finding, Severity, StepBasis, StepSummary, Steps};
 
 use super::{Found, Run};
 use crate::statistics::median;
@@ -21,8 +21,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn found(steps: &Steps) -> Option<Found> {
-    let first = steps.list.first()?.batch;
-    if steps.list.len() < FEWEST_STEPS || steps.list.iter().any(|step| step.batch != first) {
+    if steps.list.len() < FEWEST_STEPS || !are_alike(steps) {
         return None;
     }
     let others = &steps.list[1..];
@@ -44,9 +43,16 @@ fn found(steps: &Steps) -> Option<Found> {
     Some(Found::plain(Finding::new(RULE, Severity::Info, None, facts)))
 }
 
+/// Whether all steps do the same, as far as is known: an engine says what its steps do, or else they may do anything.
+pub(super) fn are_alike(steps: &Steps) -> bool {
+    let Some(first) = steps.list.first() else { return false };
+    let is_known = steps.basis != StepBasis::EngineAnnotations || first.label.is_some();
+    is_known && steps.list.iter().all(|step| (step.label, step.batch) == (first.label, first.batch))
+}
+
 #[cfg(test)]
 mod tests {
-    use types::{Nanos, StepBasis};
+    use types::{Nanos, StepLabel};
 
     use super::*;
 
@@ -72,6 +78,17 @@ mod tests {
         assert_eq!((facts.number("ratio"), facts.time("median")), (Some(1.5), Some(Nanos::new(100))));
         let step = Facts::new().with("name", "ProfilerStep#4").with("wall", Nanos::new(300));
         assert_eq!(facts.rows("slowest"), [step.with("device", Nanos::new(50))]);
+    }
+
+    #[test]
+    fn a_verification_between_drafts_is_no_slow_step() {
+        let mut rounds = steps(&[100, 100, 101, 99, 300, 100]);
+        rounds.basis = StepBasis::EngineAnnotations;
+        assert!(found(&rounds).is_none(), "nothing says what they do");
+        rounds.list.iter_mut().for_each(|step| step.label = Some(StepLabel::Draft));
+        assert!(found(&rounds).is_some());
+        rounds.list[4].label = Some(StepLabel::Verify);
+        assert!(found(&rounds).is_none());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{DType, Facts, LogitsKind, Metrics, Nanos, Remark, Stage};
+use types::{DType, Facts, LogitsKind, Metrics, Nanos, Remark, RunKindName, Stage, StepBasis};
 
 use super::trace_sample::Builder;
 use crate::attribution::{Attribution, AttributionSettings, attribute};
@@ -178,4 +178,77 @@ fn regions_hold_their_own_kernels_and_those_of_the_regions_inside() {
     ];
     assert_eq!(rows, expected);
     assert_eq!((metrics.breakdown.regions[2].segments.len(), &metrics.breakdown.regions[2].device), (1, &None));
+}
+
+/// Names of the steps, and what marks them.
+fn steps(run: Builder) -> Option<(StepBasis, Vec<String>)> {
+    let steps = metrics(&[run]).times.steps?;
+    Some((steps.basis, steps.list.into_iter().map(|step| step.name).collect()))
+}
+
+/// Three ranges of so many kernels, and one kernel behind them.
+fn three(name: impl Fn(usize) -> String, kernels: i64) -> Builder {
+    let mut run = Builder::new();
+    for place in 0..3 {
+        let start = place as i64 * 100;
+        run = run.range(&name(place), start, start + 90);
+        for kernel in 0..kernels {
+            let at = start + 10 * (kernel + 1);
+            run = run.kernel(["gemm", "norm", "copy"][place], at, 0, at, at + 5);
+        }
+    }
+    run.kernel("last", 395, 0, 400, 420)
+}
+
+#[test]
+fn ranges_that_differ_in_a_number_are_steps_where_they_hold_most_of_the_work() {
+    let tokens = |place: usize| format!("token_{place}_processing");
+    let found = steps(three(tokens, 4)).unwrap();
+    assert_eq!(found, (StepBasis::CountedRanges, (0..3).map(tokens).collect()));
+    assert_eq!(steps(three(tokens, 1)), None, "most of the work is elsewhere");
+    assert_eq!(steps(three(|place| format!("layer_{place}"), 4)), None, "layers are numbered too");
+    assert_eq!(steps(three(|_| "Optimizer.step#SGD.step".to_owned(), 4)), None, "a part of a step");
+}
+
+#[test]
+fn steps_of_an_older_profiler_are_among_the_operators() {
+    let step = |place: usize| format!("ProfilerStep#{place}");
+    let run = (0..3).fold(Builder::new(), |run, place| {
+        let start = place as i64 * 100;
+        run.operator(&step(place), start, start + 90, &[]).kernel("gemm", start + 10, 0, start + 20, start + 30)
+    });
+    assert_eq!(steps(run), Some((StepBasis::ProfilerSteps, (0..3).map(step).collect())));
+}
+
+fn kind(run: Builder) -> (RunKindName, Remark) {
+    let found = metrics(&[run]).conditions.trace.unwrap().kind.unwrap();
+    (found.kind, found.evidence)
+}
+
+#[test]
+fn keys_that_grow_by_one_are_generation_and_one_query_alone_is_not() {
+    let attention = |keys: &[u64]| {
+        keys.iter().fold(Builder::new().kernel("gemm", 1, 0, 2, 3), |run, keys| {
+            let shapes: &[&[u64]] = &[&[1, 8, 1, 64], &[1, 8, *keys, 64], &[1, 8, *keys, 64]];
+            run.operator("aten::scaled_dot_product_attention", 0, 10, shapes)
+        })
+    };
+    let (found, evidence) = kind(attention(&[17, 18, 19, 20]));
+    assert_eq!(found, RunKindName::Generation);
+    assert_eq!(evidence.facts, Facts::new().with("first", 17_u64).with("last", 20_u64));
+    // Pooling asks one question of all patches.
+    assert_eq!(kind(attention(&[196, 196, 196])).0, RunKindName::Forward);
+}
+
+#[test]
+fn kernels_of_a_cache_show_a_language_model_and_ranges_are_told_where_nothing_does() {
+    let of_kernel = |name: &str| kind(Builder::new().kernel(name, 1, 0, 2, 3)).0;
+    assert_eq!(of_kernel("_fwd_kernel_destindex_copy_kv"), RunKindName::Inference);
+    assert_eq!(of_kernel("void flashinfer::sampling::TopPSamplingFromProbKernel<x>"), RunKindName::Inference);
+    assert_eq!(of_kernel("reduce_kernel<ArgMaxOps>"), RunKindName::Program, "may classify");
+    let run =
+        Builder::new().range("load 1", 0, 5).range("load 2", 5, 9).range("work", 9, 12).kernel("gemm", 10, 0, 11, 12);
+    let row = |name: &str, ranges: u64| Facts::new().with("name", name).with("ranges", ranges);
+    let facts = Facts::new().with("ranges", 3_u64).with("kinds", vec![row("load N", 2), row("work", 1)]);
+    assert_eq!(kind(run), (RunKindName::Program, Remark::new("run-kind.program", facts)));
 }

@@ -8,7 +8,8 @@ pub(crate) mod traced;
 use std::collections::BTreeMap;
 
 use types::{
-    Base, Facts, InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, Steps, Throughput,
+    Base, Facts, InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, StepLabel,
+    StepSummary, Steps, Throughput,
 };
 
 use crate::device::DeviceSums;
@@ -106,10 +107,16 @@ fn all_tokens(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> Opt
         .try_fold(0u64, |sum, tokens| sum.checked_add(tokens?))
 }
 
-/// Tokens of a stage as a serving engine annotates its steps; absent where one step does not say.
+/// Tokens of a stage as a serving engine annotates its steps; absent where one step does not say. Drafts process the tokens of
+/// the steps that they draft for.
 fn annotated_tokens(steps: &Steps, stage: Stage) -> Option<u64> {
-    let batches = steps.list.iter().filter_map(|step| step.batch).filter(|batch| batch.stage() == Some(stage));
-    let tokens: Option<u64> = batches.map(|batch| batch.tokens).sum();
+    let is_of_stage = |step: &&StepSummary| match step.label {
+        Some(StepLabel::Prefill) => stage == Stage::Prefill,
+        Some(StepLabel::Decode | StepLabel::Verify) => stage == Stage::Decode,
+        Some(StepLabel::Mixed | StepLabel::Draft) | None => false,
+    };
+    let of_stage = steps.list.iter().filter(is_of_stage);
+    let tokens: Option<u64> = of_stage.map(|step| step.batch?.tokens).sum();
     tokens.filter(|tokens| *tokens > 0)
 }
 

@@ -1,9 +1,14 @@
 //! A run as its pages show it.
 
+use std::collections::BTreeMap;
+
 use types::view::{DeviceTimeView, EngineStepsView, NextStep, RunView, StageView};
 use types::{
-    BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel,
+    BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepBasis,
+    StepBatch, StepLabel, StepSummary,
 };
+
+use crate::numbered;
 
 use super::{commands, cost_centres, findings, kernels, mean, share, takeaways, time_share, tries};
 
@@ -67,25 +72,33 @@ fn device_time(time: &DeviceTime) -> DeviceTimeView<'_> {
 }
 
 fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
-    let steps = metrics.times.steps.iter().flat_map(|steps| &steps.list);
-    let of_label = |label: StepLabel| {
-        let found: Vec<_> = steps.clone().filter(|step| step.label == Some(label)).collect();
-        let batches = || found.iter().filter_map(|step| step.batch);
-        let count = found.len() as u64;
-        let tokens: Option<u64> = batches().map(|batch| batch.tokens).sum();
-        let device_ns: Nanos = found.iter().map(|step| step.device_ns).sum();
-        (count > 0).then(|| EngineStepsView {
+    let annotated = metrics.times.steps.iter().filter(|steps| steps.basis == StepBasis::EngineAnnotations);
+    let mut groups: BTreeMap<(bool, Option<StepLabel>, String), Vec<&StepSummary>> = BTreeMap::new();
+    for step in annotated.flat_map(|steps| &steps.list) {
+        // Steps of one label are told together, whatever their batch.
+        let name = if step.label.is_some() { String::new() } else { numbered::kind(&step.name) };
+        groups.entry((step.label.is_none(), step.label, name)).or_default().push(step);
+    }
+    let view = |((_, label, annotation), steps): ((bool, Option<StepLabel>, String), Vec<&StepSummary>)| {
+        let sum = |of: fn(&StepBatch) -> Option<u64>| -> Option<u64> {
+            steps.iter().map(|step| step.batch.as_ref().and_then(of)).sum()
+        };
+        let tokens = sum(|batch| batch.tokens);
+        let count = steps.len() as u64;
+        let device_ns: Nanos = steps.iter().map(|step| step.device_ns).sum();
+        EngineStepsView {
             label,
+            annotation,
             steps: count,
-            prompts: batches().map(|batch| batch.context.sequences).sum(),
-            sequences: batches().map(|batch| batch.generation.sequences).sum(),
+            prompts: sum(|batch| Some(batch.context.sequences)),
+            sequences: sum(|batch| Some(batch.generation.sequences)),
             tokens,
             device_ns,
             mean_ns: mean(device_ns, count),
             tokens_per_second: tokens.and_then(|tokens| share(tokens as f64 * 1e9, device_ns.get() as f64)),
-        })
+        }
     };
-    [StepLabel::Prefill, StepLabel::Decode, StepLabel::Mixed].into_iter().filter_map(of_label).collect()
+    groups.into_iter().map(view).collect()
 }
 
 fn stage_view<'a>(metrics: &'a Metrics, stage: &'a StageSummary) -> StageView<'a> {
@@ -125,7 +138,7 @@ fn next_steps(metrics: &Metrics) -> Vec<NextStep<'_>> {
     };
     // Only a run that generates text has prefill and decode to mark, and an engine marks its own.
     let kind = metrics.conditions.trace.as_ref().and_then(|facts| facts.kind.as_ref());
-    let generates = kind.is_none_or(|kind| kind.kind == RunKindName::Generation);
+    let generates = kind.is_none_or(|kind| matches!(kind.kind, RunKindName::Generation | RunKindName::Inference));
     if metrics.times.stages.is_empty() {
         steps.extend((generates || metrics.run.model.is_some()).then_some(NextStep::MarkStages));
     } else if !generates {

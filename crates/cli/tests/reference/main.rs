@@ -4,6 +4,7 @@ mod conclusions;
 #[path = "../support/scratch.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod scratch;
+mod serving;
 mod shares;
 mod strangers;
 #[path = "../support/mod.rs"]
@@ -40,12 +41,16 @@ testkit::suite! {
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
     }
     [Need::Reference("third-party/traces-2")] => {
-        verdicts::every_trace_of_the_truths_has_a_verdict,
-        verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
+        serving::prompts_of_a_draft_model_count_once,
+        serving::rounds_of_a_draft_and_its_target_are_speculative_decoding,
+        serving::a_replayed_decode_step_is_inference,
         shares::accumulators_are_no_gemms_in_single_precision,
         shares::cost_centres_are_shares_of_all_device_work,
         shares::little_time_outside_of_steps_makes_no_finding,
+        verdicts::every_trace_of_the_truths_has_a_verdict,
+        verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
+    [Need::Reference("serving/llama-8b")] => { serving::mixed_steps_are_why_work_is_in_no_stage }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }
     [Need::Reference("third-party/torchinfo")] => { strangers::every_class_of_a_strangers_torchinfo_snapshot_is_covered }

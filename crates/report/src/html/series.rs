@@ -35,7 +35,7 @@ pub(super) fn memory_charts(run: &RunView<'_>) -> Vec<(String, String)> {
 /// Wall and device time of each step, in the order in which they ran: of decode steps, a token each.
 pub(super) fn step_chart(run: &RunView<'_>) -> Option<String> {
     let steps = run.metrics.times.steps.as_ref()?;
-    let is_decode = |step: &&types::StepSummary| step.label == Some(StepLabel::Decode);
+    let is_decode = |step: &&types::StepSummary| matches!(step.label, Some(StepLabel::Decode | StepLabel::Verify));
     // A prefill among them would press all others flat.
     let decoding = steps.list.iter().filter(is_decode).count();
     let shown: Vec<_> =

@@ -471,7 +471,8 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         title: "Nanoseconds outside stages",
         remedy: &[
             "{outside} of the measured time is outside every stage.",
-            "?traced This is expected where the trace includes loading or warm-up. Otherwise, add a range around the missing part.",
+            "{mixed_time} of that is in {mixed|step} with both prompts and decoding sequences, which belong to neither stage.",
+            "?traced !mixed This is expected where the trace includes loading or warm-up. Otherwise, add a range around the missing part.",
             "!traced No action is needed below 1%; above, work between the stages takes time that no stage shows.",
         ],
     },

@@ -15,10 +15,11 @@ impl Phrase for RunKindName {
             Self::Training => "training",
             Self::Serving => "a serving engine",
             Self::Generation => "token-by-token generation",
+            Self::Inference => "inference of a language model",
             Self::GraphCapture => "a CUDA graph capture",
             Self::Diffusion => "a diffusion pipeline",
             Self::Encoder => "an encoder",
-            Self::Forward => "forward passes without generation",
+            Self::Forward => "framework operators without a backward pass",
             Self::Program => "a program",
         }
     }
@@ -31,6 +32,7 @@ impl Phrase for StepBasis {
             Self::EngineAnnotations => "the serving engine's annotations",
             Self::ProfilerSteps => "the profiler's step markers",
             Self::DecodeSteps => "decode steps",
+            Self::CountedRanges => "ranges of the program that differ only in a number",
             Self::TokenChoices => "kernels that choose a token (argmax, sampling), each of which ends a pass",
             Self::Repetition => "kernels that repeat in exactly the same order; the start of a step is not recorded",
         }

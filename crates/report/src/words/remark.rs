@@ -19,18 +19,29 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "run-kind.growing-keys",
+        &["attention of one position covers {first:bare} to {last:bare} keys, one more with each token"],
+    ),
+    ("run-kind.cache-kernel", &["kernel `{name}` works on a cache of keys and values"]),
+    ("run-kind.sampling-kernel", &["kernel `{name}` samples tokens"]),
+    (
         "run-kind.forward",
         &[
-            "framework operators without a backward pass or optimizer, and no pass looks up a token that another pass chose",
+            "no optimizer is recorded, and nothing recorded shows whether tokens are generated[[; the trace has {ranges|range}, such as {kinds:`name`}]]",
         ],
     ),
-    ("run-kind.program", &["no framework operator, annotation or range identifies it"]),
+    (
+        "run-kind.program",
+        &[
+            "no framework operator or engine annotation identifies it[[; the trace has {ranges|range}, such as {kinds:`name`}]]",
+        ],
+    ),
     // How stages were found, or why not.
     ("stages.marked", &["ranges in the trace"]),
     (
         "stages.engine",
         &[
-            "the engine annotates each step with its batch[[; prefill: {prefills}]][[; decode: {decodes}]][[; mixed or empty: {others}]]",
+            "the engine annotates each step with its batch[[; prefill: {prefills}]][[; decode: {decodes}]][[; mixed: {mixed}]][[; other: {others}]][[?speculative ; speculative decoding]][[, verifications: {verifications}]][[, draft steps: {drafts}]]",
         ],
     ),
     (

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Remark, Stage, Statistics};
+use crate::{Nanos, Remark, Statistics};
 
 /// Steps of a trace, with the time each takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,8 @@ pub enum StepBasis {
     ProfilerSteps,
     /// Decode steps that ranges mark, or that tokens chosen and looked up again show.
     DecodeSteps,
+    /// Ranges of the program that differ only in a number, and that most of the work is launched in.
+    CountedRanges,
     /// Kernels that choose a token: each ends a pass.
     TokenChoices,
     /// Kernels that repeat in exactly the same order, three times or more often.
@@ -39,7 +41,7 @@ pub enum StepBasis {
 pub struct StepSummary {
     /// Its annotation, or its number.
     pub name: String,
-    /// `prefill`, `decode` or `mixed` where the engine says; absent where nothing does.
+    /// `prefill`, `decode`, `mixed`, `verify` or `draft` where the engine says; absent where nothing does.
     pub label: Option<StepLabel>,
     /// Time on the host.
     pub host_ns: Nanos,
@@ -64,6 +66,10 @@ pub enum StepLabel {
     Decode,
     /// Both.
     Mixed,
+    /// Speculative decoding: the model checks tokens that a draft proposes.
+    Verify,
+    /// Speculative decoding: the draft's own pass over prompts or tokens that the model processes as well.
+    Draft,
 }
 
 impl StepLabel {
@@ -73,6 +79,8 @@ impl StepLabel {
             Self::Prefill => "prefill",
             Self::Decode => "decode",
             Self::Mixed => "mixed",
+            Self::Verify => "verify",
+            Self::Draft => "draft",
         }
     }
 }
@@ -80,7 +88,7 @@ impl StepLabel {
 /// The batch of a step, as a serving engine annotates it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepBatch {
-    /// Tokens processed.
+    /// Tokens processed; absent where some of them may be rejected or are counted elsewhere.
     pub tokens: Option<u64>,
     /// Sequences whose prompt is processed.
     pub context: StepGroup,
@@ -113,14 +121,12 @@ impl StepBatch {
             _ => Some(StepLabel::Mixed),
         }
     }
+}
 
-    /// The stage it is; a mixed step is none.
-    pub fn stage(&self) -> Option<Stage> {
-        match self.label()? {
-            StepLabel::Prefill => Some(Stage::Prefill),
-            StepLabel::Decode => Some(Stage::Decode),
-            StepLabel::Mixed => None,
-        }
+impl StepGroup {
+    /// Whether a sequence processes more than one token, on average.
+    pub fn is_wide(&self) -> bool {
+        self.query_tokens > Some(self.sequences)
     }
 }
 
@@ -143,13 +149,15 @@ pub enum RunKindName {
     Serving,
     /// Text is generated token by token.
     Generation,
+    /// A language model runs; whether it prefills or decodes, nothing says.
+    Inference,
     /// A graph is captured and not replayed.
     GraphCapture,
     /// A diffusion pipeline.
     Diffusion,
     /// Attention over all positions of the input at once, with nothing masked.
     Encoder,
-    /// Forward passes; nothing shows that one chooses what the next takes in.
+    /// Operators of a framework without a backward pass; nothing says more.
     Forward,
     /// Nothing in the trace says.
     Program,
@@ -162,6 +170,7 @@ impl RunKindName {
             Self::Training => "training",
             Self::Serving => "serving",
             Self::Generation => "generation",
+            Self::Inference => "inference",
             Self::GraphCapture => "graph_capture",
             Self::Diffusion => "diffusion",
             Self::Encoder => "encoder",

@@ -105,16 +105,18 @@ pub struct IdleStretch {
 }
 
 /// Steps of a serving engine that do the same.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EngineStepsView {
-    /// What they do.
-    pub label: StepLabel,
+    /// What they do; absent where the engine's word for it is not known.
+    pub label: Option<StepLabel>,
+    /// Their annotation without its numbers.
+    pub annotation: String,
     /// How many.
     pub steps: u64,
-    /// Prompts of all.
-    pub prompts: u64,
-    /// Decoding sequences of all.
-    pub sequences: u64,
+    /// Prompts of all; absent where one step does not say.
+    pub prompts: Option<u64>,
+    /// Decoding sequences of all; absent where one step does not say.
+    pub sequences: Option<u64>,
     /// Tokens of all; absent where one step does not say.
     pub tokens: Option<u64>,
     /// Device time of all.

@@ -157,7 +157,7 @@ fn pace(page: &mut Page, facts: &TraceFacts) {
         let (p50, p95, p99) = (steps.p50_ns, steps.p95_ns, steps.p99_ns);
         lines.push(format!("time per step: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
         let kernels = decimal(steps.kernels_per_token.round());
-        lines.push(format!("per token: {kernels} kernels, {} of device work", steps.work_per_token_ns));
+        lines.push(format!("per step: {kernels} kernels, {} of device work", steps.work_per_token_ns));
     }
     if let Some(queue) = &facts.queue_depth {
         let (mean, max, empty) = (queue.mean, queue.max, percent(Some(queue.empty_share)));

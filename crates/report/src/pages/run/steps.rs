@@ -18,18 +18,30 @@ pub(super) fn engine_steps(run: &RunView<'_>) -> Vec<String> {
 }
 
 fn engine_step(view: &EngineStepsView) -> String {
-    let who = match view.label {
-        StepLabel::Prefill => count(view.prompts, "prompt"),
-        StepLabel::Decode => count(view.sequences, "decoding sequence"),
-        StepLabel::Mixed => {
-            format!("{} and {}", count(view.prompts, "prompt"), count(view.sequences, "decoding sequence"))
+    let prompts = view.prompts.map(|prompts| count(prompts, "prompt"));
+    let sequences = view.sequences.map(|sequences| count(sequences, "decoding sequence"));
+    let (noun, who) = match view.label {
+        Some(StepLabel::Prefill) => ("prefill step".to_owned(), prompts),
+        Some(StepLabel::Decode) => ("decode step".to_owned(), sequences),
+        Some(StepLabel::Mixed) => {
+            let who = prompts.zip(sequences).map(|(prompts, sequences)| format!("{prompts} and {sequences}"));
+            ("mixed step".to_owned(), who)
         }
+        Some(StepLabel::Verify) => ("verification step".to_owned(), sequences),
+        Some(StepLabel::Draft) => ("draft step".to_owned(), None),
+        None if view.prompts.zip(view.sequences) == Some((0, 0)) => ("empty step".to_owned(), None),
+        None => (format!("{} step", code(&view.annotation)), None),
     };
-    let tokens = view.tokens.map(|tokens| format!(", {}", count(tokens, "token"))).unwrap_or_default();
+    let is_speculative = matches!(view.label, Some(StepLabel::Verify | StepLabel::Draft));
+    let of = if is_speculative { " of speculative decoding" } else { "" };
+    let who = who.map(|who| format!(" with {who}")).unwrap_or_default();
+    let tokens = view.tokens.filter(|tokens| *tokens > 0);
+    let tokens = tokens.map(|tokens| format!(", {}", count(tokens, "token"))).unwrap_or_default();
     let rate = view.tokens_per_second.map(|rate| format!(" ({})", tokens_per_second(rate))).unwrap_or_default();
     let each = if view.steps > 1 { format!(", {} each on average", known(view.mean_ns)) } else { String::new() };
-    let steps = count(view.steps, &format!("{} step", view.label.name()));
-    format!("{steps} with {who}{tokens}: {} of device time{each}{rate}.", view.device_ns)
+    let accepted = if view.label == Some(StepLabel::Verify) { "; accepted tokens are not recorded" } else { "" };
+    let steps = count(view.steps, &noun);
+    format!("{steps}{of}{who}{tokens}: {} of device time{each}{rate}{accepted}.", view.device_ns)
 }
 
 /// What kind of run it is.

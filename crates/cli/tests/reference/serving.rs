@@ -1,0 +1,69 @@
+//! What traces of other people's serving engines are said to do.
+
+use serde_json::Value;
+use testkit::need::reference;
+
+use crate::conclusions::{Imported, import, list};
+
+fn imported(name: &str) -> Imported {
+    import(&[reference("third-party/traces-2").join(name)], &[])
+}
+
+/// How many steps have a label.
+fn labelled(metrics: &Value, label: &str) -> usize {
+    list(&metrics["steps"], "list").iter().filter(|step| step["label"] == label).count()
+}
+
+pub(crate) fn prompts_of_a_draft_model_count_once() {
+    let Imported { metrics, pages, terminal } = imported("sgl-eagle3-bs16-extend.json.gz");
+    assert_eq!((labelled(&metrics, "prefill"), labelled(&metrics, "draft")), (4, 4));
+    let stage = &metrics["stages"][0];
+    assert_eq!((&stage["name"], &stage["instances"], &stage["tokens"]), (&"prefill".into(), &4.into(), &65_536.into()));
+    for page in [&pages, &terminal] {
+        assert!(page.contains("4 prefill steps with 16 prompts, 65,536 tokens"), "{page}");
+        assert!(page.contains("4 draft steps of speculative decoding"), "{page}");
+        assert!(!page.contains("131,072") && !page.contains("32 prompts"), "{page}");
+    }
+    // The same prompts without a draft model.
+    let Imported { metrics, terminal, .. } = imported("sgl-plain-bs16-extend.json.gz");
+    assert_eq!((labelled(&metrics, "prefill"), labelled(&metrics, "draft")), (4, 0));
+    assert!(terminal.contains("4 prefill steps with 16 prompts, 65,536 tokens"), "{terminal}");
+    assert!(!terminal.contains("speculative"), "{terminal}");
+}
+
+pub(crate) fn rounds_of_a_draft_and_its_target_are_speculative_decoding() {
+    let Imported { metrics, pages, terminal } = imported("sgl-eagle3-bs16-decode.json.gz");
+    assert_eq!(metrics["trace"]["kind"]["kind"], "serving");
+    assert_eq!((labelled(&metrics, "verify"), labelled(&metrics, "draft")), (5, 5));
+    let stage = &metrics["stages"][0];
+    assert_eq!((&stage["name"], &stage["instances"], &stage["tokens"]), (&"decode".into(), &5.into(), &Value::Null));
+    assert_eq!(metrics["throughput"]["decode_tokens_per_second"], Value::Null);
+    for page in [&pages, &terminal] {
+        assert!(page.contains("5 verification steps of speculative decoding"), "{page}");
+        assert!(!page.contains("without generation") && !page.contains("tokens/s"), "{page}");
+    }
+}
+
+pub(crate) fn a_replayed_decode_step_is_inference() {
+    let Imported { metrics, pages, terminal } = imported("lightllm-static.json.gz");
+    assert_eq!(metrics["trace"]["kind"]["kind"], "inference", "{}", metrics["trace"]["kind"]);
+    for page in [&pages, &terminal] {
+        assert!(page.contains("inference of a language model"), "{page}");
+        assert!(!page.contains("without generation") && !page.contains("without a backward pass"), "{page}");
+    }
+    let Imported { metrics, pages, .. } = imported("tl-qwen1.5-h100.json.gz");
+    assert_eq!(metrics["trace"]["kind"]["kind"], "forward");
+    assert!(pages.contains("framework operators without a backward pass"), "{pages}");
+}
+
+pub(crate) fn mixed_steps_are_why_work_is_in_no_stage() {
+    let Imported { metrics, pages, .. } = import(&[reference("serving/llama-8b").join("trace.json.gz")], &[]);
+    assert_eq!(
+        (labelled(&metrics, "prefill"), labelled(&metrics, "decode"), labelled(&metrics, "mixed")),
+        (1, 196, 23)
+    );
+    assert!(pages.contains("is in 23 steps with both prompts and decoding sequences"), "{pages}");
+    assert!(pages.contains("2 empty steps: 0 s of device time") && !pages.contains("launches per token"), "{pages}");
+    let rules = list(&metrics, "findings").iter().map(|finding| &finding["rule"]);
+    assert!(rules.into_iter().all(|rule| rule != "cold-first-iteration"));
+}
