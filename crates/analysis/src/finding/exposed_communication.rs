@@ -37,7 +37,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
             Facts::new().with("name", short_name(&group.name)).with_known("operator", group.operator.as_deref());
         facts.with("calls", group.calls).with("time", group.time)
     };
-    let above: Nanos = run.collectives.iter().map(CollectiveSummary::above_shortest).sum();
+    let above: Nanos = run.collectives.iter().filter_map(CollectiveSummary::above_shortest).sum();
     let much = share(above.get() as f64, all.get() as f64).is_some_and(|part| part >= MUCH);
     let mut facts = Facts::new()
         .with("communication", all)
@@ -45,9 +45,11 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with_share("exposed_share", part, Base::DeviceTime)
         .with("span", span)
         .with_known("above_shortest", much.then_some(above));
-    facts = match run.collectives {
-        [] => facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>()),
-        rows => facts.with("collectives", rows.iter().take(NAMED).map(collective).collect::<Vec<_>>()),
+    let is_described = |row: &CollectiveSummary| row.bytes.is_some() || row.group_size.is_some();
+    facts = if run.collectives.iter().any(is_described) {
+        facts.with("collectives", run.collectives.iter().take(NAMED).map(collective).collect::<Vec<_>>())
+    } else {
+        facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>())
     };
     let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(exposed));
     Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(Change::HiddenCommunication))
