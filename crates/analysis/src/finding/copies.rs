@@ -47,7 +47,8 @@ impl CopyRule {
             .with_if("mostly", part > 0.5);
         let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(saves));
         let change = Change::Copies(Some(self.direction), CopyFate::Hidden);
-        Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(change))
+        let claim = Claim::Everywhere(run.time_of(|group| group.kind == WorkKind::Copy(self.direction)));
+        Some(Found::new(finding, claim).replayed(change))
     }
 
     /// How much of them is of pageable memory, as the names of the copies say.

@@ -52,7 +52,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
         facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>())
     };
     let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(exposed));
-    Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(Change::HiddenCommunication))
+    let claim = Claim::Everywhere(run.time_of(|group| group.family == Family::Communication));
+    Some(Found::new(finding, claim).replayed(Change::HiddenCommunication))
 }
 
 /// One collective: message, group, time, and bandwidth as far as it is known.
@@ -67,10 +68,13 @@ fn collective(row: &CollectiveSummary) -> Facts {
 
 #[cfg(test)]
 mod tests {
-    use types::{Bytes, BytesPerSecond};
+    use types::{Bytes, BytesPerSecond, Stage};
 
     use super::*;
+    use crate::device::sample::group;
+    use crate::device::{DeviceRecords, StageWork};
     use crate::finding::on_devices;
+    use crate::scope::Scope;
 
     #[test]
     fn a_collective_is_described_as_far_as_it_is_known() {
@@ -120,5 +124,30 @@ mod tests {
         assert_eq!((facts.time("communication"), facts.time("span")), (Some(Nanos::new(600)), Some(Nanos::new(1_000))));
         assert_eq!(facts.share("exposed_share"), Some(0.5));
         assert_eq!(on_devices(&[time(40)], RULE), []);
+    }
+
+    #[test]
+    fn communication_of_stages_is_claimed_where_it_ran() {
+        let work = |wall: i64| StageWork { wall: Nanos::new(wall), ..StageWork::default() };
+        let stages = [(Scope::Stage(Stage::Prefill), work(600)), (Scope::Stage(Stage::Decode), work(390))];
+        let of = |stage, run| group(stage, "ncclDevKernel_AllReduce", Family::Communication, run);
+        let device = DeviceRecords {
+            stages: stages.into_iter().chain([(Scope::Rest, work(10))]).collect(),
+            groups: vec![of(Stage::Prefill, 300), of(Stage::Decode, 200)],
+            ..DeviceRecords::default()
+        };
+        let exposed = Nanos::new(500);
+        let time = types::DeviceTime {
+            communication_ns: exposed,
+            communication_exposed_ns: exposed,
+            ..crate::sample::device_time(1_000)
+        };
+        let case = crate::sample::case();
+        let metrics = crate::metrics::with_device(&case.subject(), &case.evidence(), Some(&device), vec![time]);
+        let found = metrics.conclusions.findings.iter().find(|finding| finding.rule == RULE).unwrap();
+        assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, Some(exposed)));
+        let lost = metrics.conclusions.lost_time.iter().filter(|row| row.rules.contains(&RULE.to_owned()));
+        let claimed: Vec<_> = lost.map(|row| (row.stage, row.claimed_ns.get())).collect();
+        assert_eq!(claimed, [(Some(Stage::Prefill), 300), (Some(Stage::Decode), 200)]);
     }
 }

@@ -37,6 +37,12 @@ testkit::suite! {
         strangers::operators_have_the_python_that_calls_them,
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
     }
+    [Need::Reference("third-party/traces-2")] => {
+        conclusions::communication_in_stages_is_the_first_finding_and_saves_what_a_replay_does,
+    }
+    [Need::Reference("third-party/traces-2"), Need::Reference("serving/llama-1b")] => {
+        conclusions::what_runs_in_graphs_is_not_advised_to,
+    }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }
     [Need::Reference("third-party/torchinfo")] => { strangers::every_class_of_a_strangers_torchinfo_snapshot_is_covered }

@@ -209,16 +209,19 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &[
             "The GPU is busy {busy_share}.",
             "{launches|launch} per {unit}, one every {interval}.",
+            "{graph_share:bare} of kernels, copies and memsets run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
             "One token takes {token}; its roofline time is {token_roofline} (modelled).",
             "The shortest gap between two kernels is {shortest_gap}; it is assumed to remain after every kernel.",
         ],
         action: &[
+            "?graphs Capture more of the step in CUDA graphs, or give each remaining launch more work.",
             "?repeats Capture the step in a CUDA graph.",
             "Give each launch more work: use a larger batch or fused operators.",
         ],
         advice: &[
-            "?repeats Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
-            "!repeats If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
+            "?graphs Full graphs instead of piecewise ones hold attention too, if its kernels support capture; otherwise fuse the small kernels between graphs.",
+            "?repeats !graphs Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
+            "!repeats !graphs If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
             "A faster CPU helps in proportion; a faster GPU does not help. Profilers slow the CPU down, so check the figure without one.",
         ],
     },
@@ -391,6 +394,28 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
     },
     RuleWords {
+        rule: "launch-gaps",
+        title: "Launch gaps",
+        claim: &[
+            "?in_graphs The GPU is idle {idle} ({idle_share}) while the host prepares and launches CUDA graphs and the kernels between them.",
+            "The GPU is idle {idle} ({idle_share}) between kernel launches.",
+        ],
+        evidence: &[
+            "{graph_share:bare} of kernels, copies and memsets already run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
+            "{inside_graphs} of the idle time is inside the calls that launch graphs.",
+            "{launches|launch} per {unit}, one every {interval}.",
+        ],
+        action: &[
+            "?in_graphs Prepare the next step while the GPU runs the current one.",
+            "Give each launch more work: use a larger batch or fused operators.",
+        ],
+        advice: &[
+            "?in_graphs Use the engine's asynchronous or overlapped scheduling, keep sampling, detokenisation and request handling off the launching thread, and move the remaining launches into the graph. The estimate assumes that all host code between calls can be hidden.",
+            "!in_graphs ?repeats CUDA graphs or `torch.compile(mode=\"reduce-overhead\")` remove the gaps of a step that repeats.",
+            "Profilers slow the CPU down, so check the figure without one.",
+        ],
+    },
+    RuleWords {
         rule: "memory-bound-decode",
         title: "Memory-bound decode",
         claim: &["Decode is memory-bound: it reaches {mbu} and {mfu}."],
@@ -487,7 +512,7 @@ mod tests {
         rows.map(|(module, _)| {
             let mut text = source(&format!("{module}.rs"));
             let id = text.split("RULE: &str = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
-            for helper in ["idle", "copies"] {
+            for helper in ["idle", "copies", "launches"] {
                 if text.contains(&format!("use super::{helper}::")) {
                     text += &source(&format!("{helper}.rs"));
                 }

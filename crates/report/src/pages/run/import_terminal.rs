@@ -86,7 +86,8 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     let what = metrics.run.model.as_deref().unwrap_or("unnamed model");
     page.paragraph(&prose(&format!("{what} on {}, from {}", device_name(metrics), metrics.run.engine)));
     let kernels = totals.kernel_count.zip(totals.kernel_ns).map(|(kernels, time)| {
-        let launches = totals.launches_per_token.map(|launches| format!("; {} launches per token", decimal(launches)));
+        let launches =
+            totals.launches_per_token.map(|launches| format!("; {} launches per decode step", decimal(launches)));
         format!("{} in {time}{}", grouped(kernels), launches.unwrap_or_default())
     });
     let priced = metrics.utilisation.peak.is_some() && !metrics.utilisation.work_per_stage.is_empty();
@@ -119,8 +120,10 @@ fn coverage(coverage: &types::WorkCoverage) -> String {
         (marked, _) => format!("{} in stages", percent(marked)),
     };
     let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
+    let graphs = coverage.graph_share.map(|share| format!("; {} launched by CUDA graphs", percent(Some(share))));
+    let (operators, graphs) = (operators.unwrap_or_default(), graphs.unwrap_or_default());
     let none = percent(coverage.unattributed_share);
-    format!("{stages}, {none} outside stages{} (of device time)", operators.unwrap_or_default())
+    format!("{stages}, {none} outside stages{operators}{graphs} (of device time)")
 }
 
 fn kernels(page: &mut Page, run: &RunView<'_>) {
