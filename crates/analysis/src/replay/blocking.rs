@@ -132,9 +132,10 @@ fn synchronisations(
             continue;
         }
         let (span, process) = (calls[place].span, process_of(&calls[place]));
-        let called_before = |row: &u32| {
-            let call = launched[*row as usize].map(|call| &calls[call as usize]);
-            call.is_some_and(|call| call.span.start <= span.start && process_of(call) == process)
+        let called_before = |row: &u32| match launched[*row as usize].map(|call| &calls[call as usize]) {
+            Some(call) => call.span.start <= span.start && process_of(call) == process,
+            // Launched before the recording: a call that outlasts it waits for it all the same.
+            None => timeline.queues[timeline.work[*row as usize].queue.0 as usize].process == process,
         };
         let until = ends.partition_point(|row| timeline.work[*row as usize].end() <= span.end + SKEW);
         let within = ends[until.saturating_sub(BACK)..until].iter().rev().copied();
