@@ -11,8 +11,10 @@ use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
 
-/// Share of a stage from which such gaps are told.
-const LEAST_SHARE: f64 = 0.02;
+/// Share of a stage from which gaps are told: some remain between kernels that are launched one by one.
+const LEAST_SHARE: f64 = 0.05;
+/// The same around graphs, which leave none.
+const LEAST_SHARE_OF_GRAPHS: f64 = 0.02;
 /// Share from which gaps between graphs are worth a warning.
 const MUCH: f64 = 0.1;
 
@@ -26,8 +28,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Launching).copied()?;
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let in_graphs = is_in_graphs(work);
+    let least = if in_graphs { LEAST_SHARE_OF_GRAPHS } else { LEAST_SHARE };
+    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= least)?;
     if run.is_little(waiting) || (!in_graphs && part >= launch_bound::LEAST_SHARE) {
         return None;
     }
@@ -89,6 +92,10 @@ mod tests {
         assert_eq!((found.len(), found[0].severity, found[0].quantities.has("graphs")), (1, Severity::Info, false));
         let above = device(3_000, false);
         assert_eq!((fired_on_device(&above, launch_bound::RULE).len(), fired_on_device(&above, RULE).len()), (1, 0));
-        assert_eq!(fired_on_device(&device(190, false), RULE), []);
+        assert_eq!(fired_on_device(&device(490, false), RULE), []);
+        assert_eq!(
+            (fired_on_device(&device(490, true), RULE).len(), fired_on_device(&device(190, true), RULE).len()),
+            (1, 0)
+        );
     }
 }

@@ -333,6 +333,17 @@ pub(crate) fn communication_in_stages_is_the_first_finding_and_saves_what_a_repl
     }
 }
 
+pub(crate) fn work_of_before_the_recording_is_said_and_no_synchronisation_is_blamed_for_it() {
+    let Imported { metrics, pages, .. } = import(&[reference("third-party/traces-2/tl-qwen1.5-h100.json.gz")], &[]);
+    assert!(
+        pages.contains("ran in the first 14.5 ms: they belong to a pass that started before the recording"),
+        "{pages}"
+    );
+    let path = list(&metrics, "critical_path");
+    let waits = path.iter().filter(|part| part["cause"]["id"] == "path.host.synchronising");
+    assert!(waits.map(|part| part["share"].as_f64().unwrap()).all(|share| share < 0.01), "{path:?}");
+}
+
 pub(crate) fn what_runs_in_graphs_is_not_advised_to() {
     let traces =
         ["third-party/traces-2/lightllm-static.json.gz", "third-party/traces-2/sgl-eagle3-bs16-decode.json.gz"];

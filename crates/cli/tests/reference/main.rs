@@ -39,6 +39,7 @@ testkit::suite! {
     }
     [Need::Reference("third-party/traces-2")] => {
         conclusions::communication_in_stages_is_the_first_finding_and_saves_what_a_replay_does,
+        conclusions::work_of_before_the_recording_is_said_and_no_synchronisation_is_blamed_for_it,
     }
     [Need::Reference("third-party/traces-2"), Need::Reference("serving/llama-1b")] => {
         conclusions::what_runs_in_graphs_is_not_advised_to,
