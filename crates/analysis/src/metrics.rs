@@ -348,7 +348,7 @@ fn totals(subject: &Subject, evidence: &Evidence<'_>, timings: &Timings<'_>, sum
         }
         (None, None, None) => None,
     };
-    if sums.whole.launches == 0 {
+    if sums.whole.pieces == 0 {
         let kernels = evidence.trace.as_ref().map(|trace| kernels(trace, sums)).unwrap_or_default();
         let known = !kernels.is_empty();
         return Totals {
@@ -394,7 +394,7 @@ fn trace_facts(subject: &Subject, evidence: &Evidence<'_>, trace: &Trace<'_>, su
         recorded_here: trace.recorded_here,
         kind: run_kind(timelines),
         stages: stages::traced::basis(timelines),
-        coverage: (sums.whole.launches > 0).then(|| stages::traced::coverage(timelines)),
+        coverage: (sums.whole.pieces > 0).then(|| stages::traced::coverage(timelines)),
         set_aside: stages::traced::set_aside(timelines),
         counters: counter::summaries(&trace.counters),
         step_ms: describe(&stages::traced::step_times(timelines)),

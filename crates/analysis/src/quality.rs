@@ -109,7 +109,7 @@ fn outside_stages(times: &Times) -> Option<QualityCounter> {
 
 fn graphs(sums: &DeviceSums) -> Option<QualityCounter> {
     let counter = QualityCounter::some("graphs_recorded_whole", Severity::Warning, sums.graphs);
-    counter.map(|counter| counter.of(sums.whole.launches))
+    counter.map(|counter| counter.of(sums.whole.pieces))
 }
 
 /// Work whose layer or module is a conclusion, from the order of kernels alone.

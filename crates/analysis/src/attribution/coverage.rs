@@ -18,6 +18,10 @@ pub struct Coverage {
     pub launch: Amount,
     /// With an operator.
     pub operator: Amount,
+    /// Launched by CUDA graphs.
+    pub graph: Amount,
+    /// Of that, without an operator.
+    pub graph_alone: Amount,
     /// With a range.
     pub range: Amount,
     /// With a stage that a range names or an engine annotates.
@@ -35,11 +39,14 @@ impl Coverage {
         let meant = |is_meant: &dyn Fn(usize) -> bool| {
             Amount::of(timeline, |place| !attribution.is_aside(place) && is_meant(place))
         };
+        let graph_of = attribution.graph_launches(timeline);
         Self {
             all: meant(&|_| true),
             aside: Amount::of(timeline, |place| attribution.is_aside(place)),
             launch: meant(&|place| attribution.launch[place].is_some()),
             operator: meant(&|place| attribution.operator[place].is_some()),
+            graph: meant(&|place| graph_of(place).is_some()),
+            graph_alone: meant(&|place| graph_of(place).is_some() && attribution.operator[place].is_none()),
             range: meant(&|place| attribution.range[place].is_some()),
             stage_from_ranges: meant(&|place| matches!(origin(place), Some(StageOrigin::Ranges | StageOrigin::Engine))),
             stage_inferred: meant(&|place| origin(place) == Some(StageOrigin::Tokens)),

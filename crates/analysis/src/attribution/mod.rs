@@ -198,6 +198,12 @@ fn aside_work(
 }
 
 impl Attribution {
+    /// The call that launched a row as part of a CUDA graph.
+    pub(crate) fn graph_launches<'a>(&'a self, timeline: &'a Timeline) -> impl Fn(usize) -> Option<u32> + 'a {
+        let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| graph::launches_graph(name)).collect();
+        move |row| self.launch[row].filter(|call| is_graph[timeline.calls[*call as usize].name.index()])
+    }
+
     /// Whether work was launched while loading or warming up.
     pub fn is_aside(&self, work: usize) -> bool {
         self.aside.get(work).copied().unwrap_or(false)

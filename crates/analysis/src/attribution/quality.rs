@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use types::timeline::{Timeline, WorkKind};
+use types::timeline::{DeviceWork, Timeline, WorkKind};
 use types::{Facts, Nanos, QualityCounter, Severity};
 
 use super::amount::Amount;
 use super::stage::Inference;
 use super::{Attribution, graph};
-use crate::time::kernel_launches;
+use crate::time::{Span, kernel_launches};
 
 /// From this share of device time on, what is missing may change a conclusion.
 const WORTH_A_WARNING: f64 = 0.02;
@@ -29,7 +29,13 @@ pub(super) fn counters(
     let of = |counter: Option<QualityCounter>, part: Amount| counter.map(|counter| counter.share(coverage.share(part)));
     let unmatched = coverage.without(coverage.launch);
     let launchless = |part: Amount| Facts::new().with_if("launchless", part == unmatched);
-    let outside = if timeline.operators.is_empty() { Amount::default() } else { coverage.without(coverage.operator) };
+    // The launch of a graph launches its kernels, which have no operator each: nothing is missing there.
+    let (missing, graphs) = (coverage.without(coverage.operator), coverage.graph_alone);
+    let outside = if timeline.operators.is_empty() {
+        Amount::default()
+    } else {
+        Amount { count: missing.count - graphs.count, time: missing.time - graphs.time }
+    };
     let unplaced = coverage.without(coverage.stage());
     let refused = match &attribution.inference {
         Inference::Refused { reason } if unplaced != unmatched => Some(reason.clone()),
@@ -40,7 +46,8 @@ pub(super) fn counters(
     let open = timeline.ranges.iter().filter(|range| range.end.is_none()).count() as u64;
     let crossing = attribution.projections.crossing();
     let counters = [
-        of(QualityCounter::some("work_without_launch", severity(unmatched), unmatched.count), unmatched),
+        of(QualityCounter::some("work_without_launch", severity(unmatched), unmatched.count), unmatched)
+            .map(|counter| counter.facts(before_recording(timeline, attribution))),
         QualityCounter::some("work_with_ambiguous_launch", Severity::Warning, ambiguous),
         of(QualityCounter::some("work_without_operator", severity(outside), outside.count), outside)
             .map(|counter| counter.facts(launchless(outside))),
@@ -53,6 +60,18 @@ pub(super) fn counters(
         unrecorded(timeline),
     ];
     counters.into_iter().flatten().collect()
+}
+
+/// Work without a launch that ran before any that has one, and how far the recording had got by then.
+fn before_recording(timeline: &Timeline, attribution: &Attribution) -> Facts {
+    let rows = || timeline.work.iter().zip(&attribution.launch);
+    let first = rows().filter(|(_, launch)| launch.is_some()).map(|(work, _)| work.start).min();
+    let is_before = |(work, launch): &(&DeviceWork, &Option<u32>)| {
+        launch.is_none() && first.is_some_and(|first| work.end() <= first)
+    };
+    let before: Vec<Span> = rows().filter(is_before).map(|(work, _)| Span::new(work.start, work.end())).collect();
+    let lead = before.iter().copied().reduce(Span::hull).map(Span::length);
+    Facts::new().with_known("before", lead.map(|_| before.len() as u64)).with_known("lead", lead)
 }
 
 /// Work launched inside a range that was open when the trace ended: on its thread, everything from its start on.

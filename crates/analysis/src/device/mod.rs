@@ -16,7 +16,7 @@ mod special;
 mod sums;
 mod waits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use types::timeline::{CopyDirection, WorkKind};
 use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
@@ -38,6 +38,7 @@ use crate::alignment::{ModelledOperator, ModelledRun, Placements, align};
 use crate::attribution::Amount;
 use crate::evidence::PlacedTimeline;
 use crate::scope::Scope;
+use crate::statistics::share;
 use types::IdleCause;
 
 /// All instances of prefill, or of decode.
@@ -52,7 +53,11 @@ pub(crate) struct StageWork {
     /// Decode steps; absent where they are not known.
     pub(crate) steps: Option<u64>,
     /// Kernels, copies and fills.
+    pub(crate) pieces: u64,
+    /// Calls that launched them: a graph is launched once.
     pub(crate) launches: u64,
+    /// The part that CUDA graphs hold.
+    pub(crate) graphs: GraphWork,
     /// Time the device waited, by what the host did meanwhile.
     pub(crate) waits: BTreeMap<IdleCause, Nanos>,
     /// The part of it that comes once in the recording: the longest before each kernel, beyond the mean of the others before it.
@@ -65,7 +70,23 @@ pub(crate) struct StageWork {
     pub(crate) least: Option<[Nanos; 2]>,
 }
 
+/// Work that CUDA graphs launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GraphWork {
+    /// Launches of graphs.
+    pub(crate) launches: u64,
+    /// Kernels, copies and fills in them.
+    pub(crate) pieces: u64,
+    /// Time the device waited while the host was in a call that launches a graph.
+    pub(crate) inside: Nanos,
+}
+
 impl StageWork {
+    /// Share of the work that graphs launch.
+    pub(crate) fn graph_share(&self) -> f64 {
+        share(self.graphs.pieces as f64, self.pieces as f64).unwrap_or(0.0)
+    }
+
     /// Time the device did something.
     pub(crate) fn busy(&self) -> Nanos {
         self.wall - self.after - self.waits.values().copied().sum()
@@ -179,10 +200,20 @@ impl DeviceRecords {
         for (direction, pattern) in copies::patterns(timeline, attribution) {
             self.copies.entry(direction).or_default().add(pattern);
         }
+        for (stage, time) in found.in_graph_launches {
+            self.stages.entry(stage).or_default().graphs.inside += time;
+        }
+        let graph_of = attribution.graph_launches(timeline);
+        let mut graphs: HashSet<u32> = HashSet::new();
         for (row, part) in partition.parts.iter().enumerate() {
             let Some(stage) = partition.scopes[row] else { continue };
             let work = self.stages.entry(stage).or_default();
-            work.launches += 1;
+            let is_graph = graph_of(row).is_some();
+            let is_launch = graph_of(row).is_none_or(|call| graphs.insert(call));
+            work.pieces += 1;
+            work.launches += u64::from(is_launch);
+            work.graphs.pieces += u64::from(is_graph);
+            work.graphs.launches += u64::from(is_graph && is_launch);
             if timeline.work[row].kind == WorkKind::Kernel && part.wait > Nanos::ZERO {
                 work.shortest_wait = Some(work.shortest_wait.map_or(part.wait, |shortest| shortest.min(part.wait)));
             }

@@ -1,6 +1,6 @@
 //! Device work summed up: by kernel, by copy, by stage and by device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use types::timeline::{DeviceQueue, DeviceWork, Timeline, WorkKind};
 use types::{Bytes, CopySummary, DeviceId, KernelSummary, Nanos, Stage};
@@ -35,6 +35,8 @@ pub(crate) struct StageSum {
     /// Time of all work.
     pub(crate) time: Nanos,
     /// Kernels, copies and fills.
+    pub(crate) pieces: u64,
+    /// Calls that launched them: a graph is launched once.
     pub(crate) launches: u64,
 }
 
@@ -86,6 +88,8 @@ fn add(sums: &mut DeviceSums, placed: &PlacedTimeline<'_>) -> Vec<RowsOfName> {
     let mut rows: Vec<RowsOfName> = vec![Vec::new(); timeline.names.len()];
     let mut busy = Busy::new(timeline);
     let mut stages = [StageSum::default(); Stage::ALL.len()];
+    let graph_of = attribution.graph_launches(timeline);
+    let mut graphs: HashSet<u32> = HashSet::new();
     for index in by_start(timeline).into_iter().filter(|index| !attribution.is_aside(*index)) {
         let work = &timeline.work[index];
         let ordinal = timeline.queues[work.queue.0 as usize].device;
@@ -97,15 +101,16 @@ fn add(sums: &mut DeviceSums, placed: &PlacedTimeline<'_>) -> Vec<RowsOfName> {
             Some((_, row)) => row.add(Row::of(work)),
             None => of_name.push((key, Row::of(work))),
         }
-        sums.whole.add(work, busy.more(None, work));
+        let is_launch = graph_of(index).is_none_or(|call| graphs.insert(call));
+        sums.whole.add(work, busy.more(None, work), is_launch);
         let mut stage = innermost;
         while let Some(inner) = stage {
-            stages[inner as usize].add(work, busy.more(Some(inner), work));
+            stages[inner as usize].add(work, busy.more(Some(inner), work), is_launch);
             stage = inner.parent();
         }
         sums.graphs += u64::from(work.kind == WorkKind::Graph);
     }
-    for (stage, sum) in Stage::ALL.into_iter().zip(stages).filter(|(_, sum)| sum.launches > 0) {
+    for (stage, sum) in Stage::ALL.into_iter().zip(stages).filter(|(_, sum)| sum.pieces > 0) {
         sums.stages.entry(stage).or_default().join(sum);
     }
     rows
@@ -159,13 +164,15 @@ impl StageSum {
         self.kernel_time += other.kernel_time;
         self.kernels += other.kernels;
         self.time += other.time;
+        self.pieces += other.pieces;
         self.launches += other.launches;
     }
 
-    fn add(&mut self, work: &DeviceWork, busy: Nanos) {
+    fn add(&mut self, work: &DeviceWork, busy: Nanos, is_launch: bool) {
         self.busy += busy;
         self.time += work.duration;
-        self.launches += 1;
+        self.pieces += 1;
+        self.launches += u64::from(is_launch);
         if matches!(work.kind, WorkKind::Kernel | WorkKind::Graph) {
             self.kernel_time += work.duration;
             self.kernels += 1;

@@ -20,6 +20,8 @@ pub(crate) struct Waits {
     pub(crate) once: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
     pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
+    /// Waiting while the host was in a call that launches a graph, by top stage.
+    pub(crate) in_graph_launches: BTreeMap<Scope, Nanos>,
 }
 
 /// Divides all waiting of a partition.
@@ -29,6 +31,7 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let host = Host::new(timeline, &attribution.launch, &rows);
     let mut order = rows;
     order.sort_by_key(|row| timeline.work[*row as usize].start);
+    let graph_of = attribution.graph_launches(timeline);
     let last_kernel = order.iter().rposition(|row| timeline.work[*row as usize].kind == WorkKind::Kernel);
     // Waits since the last kernel, before copies and memsets too, and those before kernels of one name.
     let mut before: BTreeMap<(Scope, IdleCause), Nanos> = BTreeMap::new();
@@ -37,7 +40,12 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
         let (work, part) = (&timeline.work[row], &partition.parts[row]);
         if let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) {
             let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
-            let waiting = host.divide(Span::new(work.start - part.wait, work.start), next);
+            let gap = Span::new(work.start - part.wait, work.start);
+            if let Some(call) = next.filter(|_| graph_of(row).is_some()) {
+                let inside = gap.intersect(Span::new(call.start, call.end())).length().max(Nanos::ZERO);
+                *waits.in_graph_launches.entry(stage).or_default() += inside;
+            }
+            let waiting = host.divide(gap, next);
             for cause in IdleCause::ALL {
                 let time = waiting.of(cause);
                 *waits.of_stage.entry((stage, cause)).or_default() += time;

@@ -61,7 +61,8 @@ impl CopyRule {
         let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(saving);
         let fate = if per_pass.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
         let change = Change::Copies(Some(self.direction), fate);
-        Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(change))
+        let claim = Claim::Everywhere(run.time_of(|group| group.kind == WorkKind::Copy(self.direction)));
+        Some(Found::new(finding, claim).replayed(change))
     }
 
     /// How much of them is of pageable memory, as the names of the copies say.

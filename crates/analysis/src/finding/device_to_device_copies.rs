@@ -1,8 +1,10 @@
 //! The device spends much of its time copying within its own memory.
 
+use types::timeline::{CopyDirection, WorkKind};
 use types::{Base, Bytes, BytesPerSecond, CopyTime, DeviceTime, EstimatedSaving, Facts, Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run};
+use crate::device::WorkGroup;
 use crate::statistics::share;
 
 /// Share of the time devices are busy from which such copies are told.
@@ -49,7 +51,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>());
     let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
     let finding = Finding::new(RULE, severity, None, facts).saving(EstimatedSaving::at_most(saves));
-    Some(Found::new(finding, Claim::Work(Vec::new())))
+    let is_copy = |group: &WorkGroup| group.kind == WorkKind::Copy(CopyDirection::DeviceToDevice);
+    Some(Found::new(finding, Claim::Everywhere(run.time_of(is_copy))))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use types::{Base, CollectiveSummary, EstimatedSaving, Facts, Finding, Nanos, RunKindName, Severity};
 
+use super::idle::some;
 use super::{Claim, Found, Run};
 use crate::device::WorkGroup;
 use crate::kernel::{Family, short_name};
@@ -27,7 +28,10 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let sum = |of: fn(&types::DeviceTime) -> Nanos| -> Nanos { run.device_time.iter().map(of).sum() };
     let (exposed, all, span) =
         (sum(|time| time.communication_exposed_ns), sum(|time| time.communication_ns), sum(|time| time.span_ns));
-    let part = share(exposed.get() as f64, span.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let (awaited, unhidden) =
+        (sum(|time| time.communication_awaited_ns), sum(types::DeviceTime::communication_unhidden));
+    share(unhidden.get() as f64, span.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let part = share(exposed.get() as f64, span.get() as f64)?;
     let kernels = || {
         let is_collective = |group: &&WorkGroup| group.family == Family::Communication;
         run.device.iter().flat_map(move |device| device.groups.iter().filter(is_collective))
@@ -37,22 +41,27 @@ fn found(run: &Run<'_>) -> Option<Found> {
             Facts::new().with("name", short_name(&group.name)).with_known("operator", group.operator.as_deref());
         facts.with("calls", group.calls).with("time", group.time)
     };
-    let above: Nanos = run.collectives.iter().map(CollectiveSummary::above_shortest).sum();
+    let above: Nanos = run.collectives.iter().filter_map(CollectiveSummary::above_shortest).sum();
     let much = share(above.get() as f64, all.get() as f64).is_some_and(|part| part >= MUCH);
     let mut facts = Facts::new()
         .with("communication", all)
         .with("exposed", exposed)
         .with_share("exposed_share", part, Base::DeviceTime)
         .with("span", span)
+        .with_known("awaited", some(awaited))
+        .with_known("unhidden", some(awaited).map(|_| unhidden))
         .with_known("above_shortest", much.then_some(above))
         .with_if("training", run.kind == Some(RunKindName::Training))
         .with_if("inference", matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation)));
-    facts = match run.collectives {
-        [] => facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>()),
-        rows => facts.with("collectives", rows.iter().take(NAMED).map(collective).collect::<Vec<_>>()),
+    let is_described = |row: &CollectiveSummary| row.bytes.is_some() || row.group_size.is_some();
+    facts = if run.collectives.iter().any(is_described) {
+        facts.with("collectives", run.collectives.iter().take(NAMED).map(collective).collect::<Vec<_>>())
+    } else {
+        facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>())
     };
-    let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(exposed));
-    Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(Change::HiddenCommunication))
+    let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(unhidden));
+    let claim = Claim::Everywhere(run.time_of(|group| group.family == Family::Communication));
+    Some(Found::new(finding, claim).replayed(Change::HiddenCommunication))
 }
 
 /// One collective: message, group, time, and bandwidth as far as it is known.
@@ -67,10 +76,13 @@ fn collective(row: &CollectiveSummary) -> Facts {
 
 #[cfg(test)]
 mod tests {
-    use types::{Bytes, BytesPerSecond};
+    use types::{Bytes, BytesPerSecond, Stage};
 
     use super::*;
+    use crate::device::sample::group;
+    use crate::device::{DeviceRecords, StageWork};
     use crate::finding::on_devices;
+    use crate::scope::Scope;
 
     #[test]
     fn a_collective_is_described_as_far_as_it_is_known() {
@@ -120,5 +132,30 @@ mod tests {
         assert_eq!((facts.time("communication"), facts.time("span")), (Some(Nanos::new(600)), Some(Nanos::new(1_000))));
         assert_eq!(facts.share("exposed_share"), Some(0.5));
         assert_eq!(on_devices(&[time(40)], RULE), []);
+    }
+
+    #[test]
+    fn communication_of_stages_is_claimed_where_it_ran() {
+        let work = |wall: i64| StageWork { wall: Nanos::new(wall), ..StageWork::default() };
+        let stages = [(Scope::Stage(Stage::Prefill), work(600)), (Scope::Stage(Stage::Decode), work(390))];
+        let of = |stage, run| group(stage, "ncclDevKernel_AllReduce", Family::Communication, run);
+        let device = DeviceRecords {
+            stages: stages.into_iter().chain([(Scope::Rest, work(10))]).collect(),
+            groups: vec![of(Stage::Prefill, 300), of(Stage::Decode, 200)],
+            ..DeviceRecords::default()
+        };
+        let exposed = Nanos::new(500);
+        let time = types::DeviceTime {
+            communication_ns: exposed,
+            communication_exposed_ns: exposed,
+            ..crate::sample::device_time(1_000)
+        };
+        let case = crate::sample::case();
+        let metrics = crate::metrics::with_device(&case.subject(), &case.evidence(), Some(&device), vec![time]);
+        let found = metrics.conclusions.findings.iter().find(|finding| finding.rule == RULE).unwrap();
+        assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, Some(exposed)));
+        let lost = metrics.conclusions.lost_time.iter().filter(|row| row.rules.contains(&RULE.to_owned()));
+        let claimed: Vec<_> = lost.map(|row| (row.stage, row.claimed_ns.get())).collect();
+        assert_eq!(claimed, [(Some(Stage::Prefill), 300), (Some(Stage::Decode), 200)]);
     }
 }

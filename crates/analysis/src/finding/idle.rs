@@ -34,7 +34,7 @@ impl IdleRule {
     pub(super) fn check(&self, run: &Run<'_>, places: impl Fn(Scope) -> Vec<Facts>) -> Vec<Found> {
         let Some(device) = run.device else { return Vec::new() };
         let found = device.stages.iter().filter_map(|(scope, work)| {
-            let waiting = work.waits.get(&self.cause).copied()?;
+            let waiting = work.waits.get(&self.cause).copied().filter(|waiting| !run.is_little(*waiting))?;
             let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= self.least_share)?;
             let once = work.waits_once.get(&self.cause).copied().unwrap_or_default();
             let promised = match self.promise {

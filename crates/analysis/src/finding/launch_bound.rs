@@ -1,17 +1,17 @@
 //! The device waits for the host to launch work: the launches decide the time, not the work.
 
-use types::{EstimatedSaving, Facts, Finding, IdleCause, Nanos, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, Severity};
 
+use super::launches::{facts, is_in_graphs, without_launches};
 use super::{Claim, Found, Run};
 use crate::device::StageWork;
 use crate::loss::Cause;
 use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
-use crate::timings::rounded;
 
 /// Share of a stage that the device waits for launches above which they decide its time.
-const LEAST_SHARE: f64 = 0.3;
+pub(super) const LEAST_SHARE: f64 = 0.3;
 
 /// The rule's name.
 pub(super) const RULE: &str = "launch-bound";
@@ -24,47 +24,21 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Launching).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let busy = share(work.busy().get() as f64, work.wall.get() as f64)?;
-    let (unit, count) = match work.steps {
-        Some(steps) => ("step", steps),
-        None if stage.stage().is_none() => ("recording", 1),
-        None => ("pass", work.instances),
-    };
-    let interval = share(work.wall.get() as f64, work.launches as f64).map(rounded);
-    let of_token = |time: Nanos| Some(rounded(share(time.get() as f64, work.steps? as f64)?));
-    let roofline = work.least().and_then(of_token);
-    let facts = Facts::new()
-        .with("where", stage.base())
-        .with("idle", waiting)
-        .with_share("idle_share", part, stage.base())
-        .with("wall", work.wall)
-        .with_share("busy_share", busy, stage.base())
-        .with_known("launches", share(work.launches as f64, count as f64).filter(|_| interval.is_some()))
-        .with("unit", unit)
-        .with_known("interval", interval)
-        .with_known("token", of_token(work.wall).filter(|_| roofline.is_some()))
-        .with_known("token_roofline", roofline)
-        .with_known("shortest_gap", work.shortest_wait)
-        .with_if("repeats", repeats(run, work));
-    // Launched in one go, pieces of work still follow each other no closer than they ever did in this run.
-    let remaining = work.shortest_wait.unwrap_or_default().get().saturating_mul(work.launches as i64);
-    let saves = (waiting - Nanos::new(remaining)).max(Nanos::ZERO);
-    let saving = EstimatedSaving::at_most(saves);
-    let finding = Finding::new(RULE, Severity::Warning, stage.stage(), facts).saving(saving);
+    if is_in_graphs(work) || run.is_little(waiting) {
+        return None;
+    }
+    let saves = without_launches(work, waiting);
+    let facts = facts(run, stage, work, waiting, part)?;
+    let finding = Finding::new(RULE, Severity::Warning, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
     let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]);
     Some(Found::new(finding, claim).replayed(Change::CudaGraphs))
-}
-
-/// Only what repeats can be captured once and launched again.
-fn repeats(run: &Run<'_>, work: &StageWork) -> bool {
-    work.steps.is_some_and(|steps| steps > 1) || run.steps.is_some_and(|steps| steps.list.len() > 1)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::Stage;
+    use types::{Nanos, Stage};
 
     use super::*;
     use crate::device::DeviceRecords;

@@ -20,6 +20,8 @@ mod host_to_device_copies;
 mod host_work;
 mod idle;
 mod launch_bound;
+mod launch_gaps;
+mod launches;
 mod layout_copies;
 mod logits_of_all_positions;
 mod low_occupancy_gemms;
@@ -35,14 +37,14 @@ mod unfused_elementwise;
 mod utilisation_above_one;
 mod vision_dominates_prefill;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::{
     Base, CollectiveSummary, DeviceTime, EstimatedSaving, Fact, Finding, IdleCause, Nanos, RankArrivals, RunKindName,
     Severity, Stage, Steps,
 };
 
-use crate::device::{DeviceRecords, StageWork};
+use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
@@ -55,6 +57,8 @@ use crate::utilisation::Utilisation;
 
 /// Share of the run that rounds to less than 0.1%: saving that little is nothing to recommend.
 const NOTHING: f64 = 0.0005;
+/// Share of the run that does not matter, whatever it is of the part of the run that it lies in.
+const LITTLE: f64 = 0.01;
 
 /// Share of the run that a finding about the time outside stages must save to be said: that time is mostly start and end of a
 /// recording, and a large share of little.
@@ -64,7 +68,7 @@ const OUTSIDE_WORTH_SAYING: f64 = 0.01;
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 28] = [
+const RULES: [Rule; 29] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -90,6 +94,7 @@ const RULES: [Rule; 28] = [
     (float32_gemms::RULE, float32_gemms::check),
     (low_occupancy_gemms::RULE, low_occupancy_gemms::check),
     (small_grids::RULE, small_grids::check),
+    (launch_gaps::RULE, launch_gaps::check),
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
@@ -100,8 +105,6 @@ pub(crate) struct Found {
     finding: Finding,
     claim: Claim,
     change: Option<Change>,
-    /// Whether the change is made wherever it applies, and not only in the finding's part of the run.
-    everywhere: bool,
 }
 
 /// What a finding takes out of the books.
@@ -112,6 +115,8 @@ pub(crate) enum Claim {
     Lost(Vec<Cause>),
     /// The whole time of work that need not be done: what is lost to these causes, and then the work itself.
     Work(Vec<Cause>),
+    /// The time of work in all parts of the run, of which each has this much: the change is made in all of them.
+    Everywhere(BTreeMap<Scope, Nanos>),
 }
 
 impl Found {
@@ -122,7 +127,7 @@ impl Found {
 
     /// One that claims time.
     fn new(finding: Finding, claim: Claim) -> Self {
-        Self { finding, claim, change: None, everywhere: false }
+        Self { finding, claim, change: None }
     }
 
     /// The same; its saving is that of a change in its part of the run.
@@ -130,14 +135,11 @@ impl Found {
         Self { change: Some(change), ..self }
     }
 
-    /// The same; the change is made in the whole run.
-    fn replayed_everywhere(self, change: Change) -> Self {
-        Self { change: Some(change), everywhere: true, ..self }
-    }
-
-    /// The part of the run that is changed.
-    fn scope(&self) -> Option<Scope> {
-        (!self.everywhere).then(|| self.finding.stage.map_or(Scope::Run, Scope::of))
+    /// The part of the run that it is about; absent where that is all of them.
+    fn scope(&self, ledger: &Ledger) -> Option<Scope> {
+        let without_stage = || ledger.stages().iter().map(|one| one.stage).find(|scope| scope.stage().is_none());
+        let of_part = || self.finding.stage.map(Scope::of).or_else(without_stage).unwrap_or(Scope::Run);
+        (!matches!(self.claim, Claim::Everywhere(_))).then(of_part)
     }
 }
 
@@ -187,6 +189,21 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether a time does not matter to the run.
+    fn is_little(&self, time: Nanos) -> bool {
+        let whole = self.wall().unwrap_or_default();
+        share(time.get() as f64, whole.get() as f64).is_some_and(|part| part < LITTLE)
+    }
+
+    /// Time of work that `which` chooses, by part of the run: its part of the wall time.
+    fn time_of(&self, which: impl Fn(&WorkGroup) -> bool) -> BTreeMap<Scope, Nanos> {
+        let mut times = BTreeMap::new();
+        for group in self.device.iter().flat_map(|device| &device.groups).filter(|group| which(group)) {
+            *times.entry(group.scope).or_default() += group.run;
+        }
+        times
+    }
+
     /// Time of a stage in the instrumented pass; its operators where the pass was not timed as a whole.
     fn instrumented(&self, stage: Stage) -> Nanos {
         self.profiled.total(stage).unwrap_or_else(|| Sum::of(self.operators(stage)).time)
@@ -213,7 +230,7 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
         for found in check(run) {
             let before = ledger.clone();
             let saving = saving(run, &mut ledger, rule, &found);
-            let scope = found.scope();
+            let scope = found.scope(&ledger);
             let Found { mut finding, change, .. } = found;
             finding.saving = saving;
             let is_replayed = finding.saving.saves_low_ns.is_some();
@@ -225,30 +242,35 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
                 ledger = before;
                 continue;
             }
-            if finding.saving.saves_share.is_some_and(|share| share < NOTHING) {
+            let is_bounded = finding.saving.at_stake() > saves;
+            if finding.saving.saves_share.is_some_and(|share| share < NOTHING) && !is_bounded {
                 finding.severity = finding.severity.min(Severity::Info);
             }
             changes.extend(change.filter(|_| saves.is_some()).map(|change| (change, scope)));
             findings.push(finding);
         }
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saving.saves_ns)));
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saving.at_stake())));
     (findings, ledger, changes)
 }
 
 /// What a finding saves: by replay where its change can be replayed, and never more than the books still hold.
 fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found) -> EstimatedSaving {
     let Found { finding, claim, .. } = found;
+    let scope = found.scope(ledger);
     let Some(at_most) = finding.saving.saves_ns else { return finding.saving.clone() };
-    let replayed = found.change.as_ref().and_then(|change| Some((change, run.replays.saving(change, found.scope())?)));
+    let replayed = found.change.as_ref().and_then(|change| Some((change, run.replays.saving(change, scope)?)));
     let Some((change, replayed)) = replayed else {
-        return EstimatedSaving::at_most(granted(ledger, rule, finding, claim, at_most));
+        return EstimatedSaving::at_most(granted(ledger, rule, scope, claim, at_most));
     };
     // The books are of the traced pass, and so is what is taken out of them.
     let wanted = replayed.traced.min(at_most);
-    let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
+    let part = share(granted(ledger, rule, scope, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
     let mut assumes = change.assumes();
+    // Device work that nothing runs beside could save all its time, but for a host that takes as long.
+    let is_held_up = matches!(claim, Claim::Everywhere(_)) && high < Nanos::new(at_most.get() / 2);
+    assumes.facts = assumes.facts.with_known("at_most", is_held_up.then_some(at_most));
     if run.replays.shows_waits() {
         return EstimatedSaving::replayed(low, high, assumes);
     }
@@ -260,7 +282,7 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
             EstimatedSaving::replayed(Nanos::ZERO, high, assumes)
         }
         change if change.is_of_device() => {
-            let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
+            let most = granted(ledger, rule, scope, claim, (at_most - wanted).max(Nanos::ZERO));
             assumes.facts = assumes.facts.with_if("waits_unknown", true);
             EstimatedSaving::replayed(low, high + most, assumes)
         }
@@ -269,21 +291,35 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
 }
 
 /// How much of what a finding could save nobody else has claimed.
-fn granted(ledger: &mut Ledger, rule: &'static str, finding: &Finding, claim: &Claim, wanted: Nanos) -> Nanos {
-    let without = || ledger.stages().iter().map(|one| one.stage).find(|scope| scope.stage().is_none());
-    let stage = finding.stage.map(Scope::of).or_else(without).unwrap_or(Scope::Run);
+fn granted(ledger: &mut Ledger, rule: &'static str, scope: Option<Scope>, claim: &Claim, wanted: Nanos) -> Nanos {
+    let scope = scope.unwrap_or(Scope::Run);
     match claim {
         Claim::Nothing => Nanos::ZERO,
-        Claim::Lost(causes) => ledger.claim(rule, stage, |cause| causes.contains(cause), wanted),
+        Claim::Lost(causes) => ledger.claim(rule, scope, |cause| causes.contains(cause), wanted),
         Claim::Work(causes) => {
-            let lost = ledger.claim(rule, stage, |cause| causes.contains(cause), wanted);
-            // A stage cannot save more than it took.
-            let stages = ledger.stages().iter();
-            let took: Nanos = stages.filter(|one| one.stage == stage).map(|one| one.wall).sum();
-            let rest = (wanted - lost).min(took - ledger.lost(stage, |_| true)).max(Nanos::ZERO);
-            lost + ledger.claim_work(rule, stage, rest)
+            let lost = ledger.claim(rule, scope, |cause| causes.contains(cause), wanted);
+            lost + work(ledger, rule, scope, wanted - lost)
+        }
+        Claim::Everywhere(times) => {
+            // Each part gives what it has of this work; what is left over, whoever has room.
+            let scopes: BTreeSet<Scope> = ledger.stages().iter().map(|one| one.stage).collect();
+            let held = |scope: Scope| times.get(&scope).copied().unwrap_or_default();
+            let shares = scopes.iter().map(|scope| (*scope, held(*scope)));
+            let rest = scopes.iter().map(|scope| (*scope, wanted));
+            let mut open = wanted;
+            for (scope, most) in shares.chain(rest) {
+                open = open - work(ledger, rule, scope, most.min(open));
+            }
+            wanted - open
         }
     }
+}
+
+/// Claims work of a part of the run, which cannot save more than it took.
+fn work(ledger: &mut Ledger, rule: &'static str, scope: Scope, wanted: Nanos) -> Nanos {
+    let took: Nanos = ledger.stages().iter().filter(|one| one.stage == scope).map(|one| one.wall).sum();
+    let room = took - ledger.lost(scope, |_| true);
+    ledger.claim_work(rule, scope, wanted.min(room).max(Nanos::ZERO))
 }
 
 /// What a finding takes that promises at most the time of its own kernels: where their roofline time is known, what is lost to

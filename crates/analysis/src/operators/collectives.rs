@@ -18,11 +18,19 @@ use crate::kernel::{self, Family};
 use crate::statistics::share;
 use crate::time::{Span, Spans};
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Sum {
     calls: u64,
     total: Nanos,
     least: Nanos,
+}
+
+impl Sum {
+    fn add(&mut self, time: Nanos) {
+        self.least = if self.calls == 0 { time } else { self.least.min(time) };
+        self.calls += 1;
+        self.total += time;
+    }
 }
 
 /// Name, element type, group, its size, and bytes of a call.
@@ -84,32 +92,46 @@ pub fn collective_calls<'a>(timeline: &'a Timeline, attribution: &Attribution) -
     rows.into_iter().map(call).collect()
 }
 
-/// One summary per collective, message and group, longest first.
+/// The short name of a kernel that communicates.
+fn kernel_of_collective(name: &str) -> Option<String> {
+    (kernel::family(name) == Family::Communication).then(|| kernel::short_name(name))
+}
+
+/// One summary per collective, message and group, longest first. Kernels whose message was not recorded are summed up by name:
+/// kernels of graphs have no operator around them that could tell.
 pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>], hardware: Option<&Hardware>) -> Vec<CollectiveSummary> {
     let here = timelines.iter().map(|placed| placed.timeline.devices.len()).max().unwrap_or(0);
     let link = hardware.and_then(Hardware::link_bytes_per_second);
     let mut sums: BTreeMap<Key<'_>, Sum> = BTreeMap::new();
+    let mut unknown: BTreeMap<String, Sum> = BTreeMap::new();
     for placed in timelines {
         let PlacedTimeline { timeline, attribution, .. } = *placed;
-        let mut calls: BTreeMap<u32, Nanos> = BTreeMap::new();
+        let kernels: Vec<Option<String>> = timeline.names.iter().map(|(_, name)| kernel_of_collective(name)).collect();
+        let described = |operator: u32| {
+            let signature = timeline.operators[operator as usize].signature.map(|id| timeline.signatures.get(id));
+            signature.and_then(|signature| signature.collective.as_ref())
+        };
+        // Calls that the framework describes; of the others, the kernels alone.
+        let mut calls: BTreeMap<u32, (&Collective, Nanos)> = BTreeMap::new();
         for (place, (work, operator)) in timeline.work.iter().zip(&attribution.operator).enumerate() {
-            if let Some(operator) = operator.filter(|_| work.kind == WorkKind::Kernel && !attribution.is_aside(place)) {
-                *calls.entry(operator).or_default() += work.duration;
+            if work.kind != WorkKind::Kernel || attribution.is_aside(place) {
+                continue;
+            }
+            match (operator.and_then(|row| Some((row, described(row)?))), &kernels[work.name.index()]) {
+                (Some((row, called)), _) => calls.entry(row).or_insert((called, Nanos::ZERO)).1 += work.duration,
+                (None, Some(name)) => unknown.entry(name.clone()).or_default().add(work.duration),
+                (None, None) => {}
             }
         }
-        for (row, time) in calls {
-            let signature = timeline.operators[row as usize].signature.map(|id| timeline.signatures.get(id));
-            let Some(called) = signature.and_then(|signature| signature.collective.as_ref()) else { continue };
+        for (called, time) in calls.into_values() {
             let key =
                 (called.name.as_str(), called.dtype.as_str(), called.group.as_str(), called.group_size, bytes(called));
-            let sum = sums.entry(key).or_insert(Sum { calls: 0, total: Nanos::ZERO, least: time });
-            sum.calls += 1;
-            sum.total += time;
-            sum.least = sum.least.min(time);
+            sums.entry(key).or_default().add(time);
         }
     }
     let of_machine = |ranks: Option<u32>| link.filter(|_| ranks.is_some_and(|ranks| ranks as usize <= here));
     let mut rows: Vec<_> = sums.into_iter().map(|(key, sum)| summary(key, sum, of_machine(key.3))).collect();
+    rows.extend(unknown.into_iter().map(|(name, sum)| summary((&name, "", "", None, None), sum, None)));
     rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
     rows
 }
@@ -191,7 +213,9 @@ mod tests {
         let sum = Sum { calls: 2, total: Nanos::new(3_000_000), least: Nanos::new(1_000_000) };
         let key = ("allreduce", "Float", "default_pg", Some(8), Some(800_000));
         let row = summary(key, sum, Some(BytesPerSecond::new(5.6e9)));
-        assert_eq!((row.link_share, row.above_shortest()), (Some(0.25), Nanos::new(1_000_000)));
+        assert_eq!((row.link_share, row.above_shortest()), (Some(0.25), Some(Nanos::new(1_000_000))));
+        let unknown = summary(("ncclKernel", "", "", None, None), sum, None);
+        assert_eq!((unknown.bus_bytes_per_second, unknown.above_shortest()), (None, None), "calls may differ in size");
         let slower = summary(key, sum, Some(BytesPerSecond::new(1e9)));
         assert_eq!((slower.link_share, slower.link_bytes_per_second), (None, None), "not the link that carried it");
         // 2 x 7/8 of 800 kB is 1.4 MB: twice in 3 ms, and once in 1 ms.

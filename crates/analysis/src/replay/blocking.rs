@@ -17,10 +17,13 @@ const MOST_QUEUES: usize = 32;
 const BACK: usize = 64;
 /// The part of a copy's call that its last piece may take after it, as one in this many.
 const LAST_PIECE: i64 = 100;
-/// Launches that wait in a queue before it counts as full; CUDA holds 1,024.
-const FULL: usize = 500;
-/// A launch that takes this many times as long as usual may wait for a full queue.
-const SLOW: i64 = 8;
+/// Pieces of work that wait in a queue before it can be full. CUDA holds 1,024 entries, and a kernel of a graph takes several: queues
+/// of graph launches were seen full with 310 kernels.
+const DEEP: usize = 200;
+/// A full queue holds about as much as it ever does: this share of the most.
+const NEARLY: f64 = 0.75;
+/// A launch that takes this many times as long as into a short queue waits for room.
+const SLOW: i64 = 4;
 
 /// Adds what calls waited for.
 pub(super) fn fill(
@@ -129,9 +132,10 @@ fn synchronisations(
             continue;
         }
         let (span, process) = (calls[place].span, process_of(&calls[place]));
-        let called_before = |row: &u32| {
-            let call = launched[*row as usize].map(|call| &calls[call as usize]);
-            call.is_some_and(|call| call.span.start <= span.start && process_of(call) == process)
+        let called_before = |row: &u32| match launched[*row as usize].map(|call| &calls[call as usize]) {
+            Some(call) => call.span.start <= span.start && process_of(call) == process,
+            // Launched before the recording: a call that outlasts it waits for it all the same.
+            None => timeline.queues[timeline.work[*row as usize].queue.0 as usize].process == process,
         };
         let until = ends.partition_point(|row| timeline.work[*row as usize].end() <= span.end + SKEW);
         let within = ends[until.saturating_sub(BACK)..until].iter().rev().copied();
@@ -159,26 +163,67 @@ fn synchronisations(
     }
 }
 
-/// Launches that took long while hundreds waited before them.
+/// A call that launches work, and how much of its queue had not started when it returned.
+struct QueuedLaunch {
+    call: usize,
+    queue: usize,
+    depth: usize,
+    /// The last work of the queue that had started by then.
+    front: Option<u32>,
+}
+
+/// Launches into a queue as deep as it ever gets that took far longer than the same launch into a short one: they returned when the
+/// device had made room. By itself such a call costs what it costs in a short queue.
 fn full_queues(timeline: &Timeline, queues: &Queues, calls: &mut [CallNode], launched: &[Option<u32>]) {
-    let mut times: Vec<Nanos> = calls.iter().filter(|call| call.launched > 0).map(|call| call.own).collect();
-    let Some(middle) = times.len().checked_sub(1).map(|last| last / 2) else { return };
-    let usual = *times.select_nth_unstable(middle).1;
-    for rows in queues.rows.iter().filter(|rows| rows.len() > FULL) {
-        for (place, row) in rows.iter().enumerate().skip(FULL) {
-            let Some(call) = launched[*row as usize].map(|call| call as usize) else { continue };
-            let span = calls[call].span;
-            let is_slow = span.length().get() > usual.get().saturating_mul(SLOW) && calls[call].kind.is_none();
-            if !is_slow || timeline.work[rows[place - FULL] as usize].start <= span.start {
-                continue;
-            }
-            let started = rows.partition_point(|row| timeline.work[*row as usize].start <= span.end);
-            let Some(front) = started.checked_sub(1).map(|front| rows[front]).filter(|front| front != row) else {
-                continue;
-            };
+    let launches = queued_launches(timeline, queues, calls, launched);
+    let deepest = launches.iter().fold(vec![0; queues.rows.len()], |mut deepest, launch| {
+        deepest[launch.queue] = launch.depth.max(deepest[launch.queue]);
+        deepest
+    });
+    let kind = |call: &CallNode| (timeline.calls[call.row as usize].name, call.launched);
+    // What each kind of launch takes into short queues; the quickest where none was short.
+    let mut costs: HashMap<(NameId, u32), [Vec<Nanos>; 2]> = HashMap::new();
+    for launch in &launches {
+        let call = &calls[launch.call];
+        costs.entry(kind(call)).or_default()[usize::from(launch.depth >= DEEP)].push(call.span.length());
+    }
+    let cost = |[short, deep]: &mut [Vec<Nanos>; 2]| {
+        let middle = short.len().checked_sub(1).map(|last| last / 2);
+        middle.map(|middle| *short.select_nth_unstable(middle).1).or(deep.iter().min().copied())
+    };
+    let costs: HashMap<_, _> = costs.iter_mut().map(|(kind, times)| (*kind, cost(times))).collect();
+    for QueuedLaunch { call, queue, depth, front } in launches {
+        let (Some(front), Some(own)) = (front, costs[&kind(&calls[call])]) else { continue };
+        let is_full = depth >= DEEP && depth as f64 >= NEARLY * deepest[queue] as f64;
+        let span = calls[call].span;
+        if is_full && span.length().get() > own.get().saturating_mul(SLOW) {
             let lag = span.end - timeline.work[front as usize].start;
-            calls[call].own = usual;
+            calls[call].own = own;
             calls[call].wait = Some(Wait { work: Behind { node: NodePlace::new(front), lag }, until_end: false });
         }
     }
+}
+
+/// Every call that launches, once, with the queue of its first work.
+fn queued_launches(
+    timeline: &Timeline,
+    queues: &Queues,
+    calls: &[CallNode],
+    launched: &[Option<u32>],
+) -> Vec<QueuedLaunch> {
+    let mut seen = vec![false; calls.len()];
+    let mut launches = Vec::new();
+    for (queue, rows) in queues.rows.iter().enumerate() {
+        for (place, row) in rows.iter().enumerate() {
+            let Some(call) = launched[*row as usize].map(|call| call as usize) else { continue };
+            if calls[call].kind.is_some() || std::mem::replace(&mut seen[call], true) {
+                continue;
+            }
+            let end = calls[call].span.end;
+            let started = rows.partition_point(|row| timeline.work[*row as usize].start <= end);
+            let front = started.min(place).checked_sub(1).map(|front| rows[front]);
+            launches.push(QueuedLaunch { call, queue, depth: place.saturating_sub(started), front });
+        }
+    }
+    launches
 }

@@ -2,7 +2,8 @@
 //!
 //! A graph holds the launches of one thread between two places that it cannot hold: calls that wait for the device, captures and
 //! other first uses, data loaders, a host that does something else for a millisecond or longer, the start of a step. What
-//! the host does before the first launch of such a section, and after its last, stays.
+//! the host does before the first launch of such a section, and after its last, stays. The launch of a graph stays as it is, and
+//! ends a section too.
 
 use types::{IdleCause, Nanos};
 
@@ -10,6 +11,8 @@ use super::bound::Bound;
 use super::costs::Costs;
 use super::graph::Graph;
 use super::node::CallNode;
+use super::setting::Setting;
+use crate::attribution::graph::launches_graph;
 use crate::scope::Scope;
 
 /// Host time of launching a graph, and of each of its nodes: 2 us and 200 ns in CUDA 11.8, 2.5 us and about 1 ns in CUDA 12.6
@@ -20,8 +23,11 @@ const NODE: [i64; 2] = [200, 1];
 /// Fewer launches than this are not worth a graph.
 const FEWEST: usize = 4;
 
-/// Puts the launches of a scope into graphs. `marks` are starts of steps, in order.
-pub(super) fn capture(graph: &Graph, costs: &mut Costs, scope: Option<Scope>, marks: &[Nanos], bound: Bound) {
+/// Puts the launches of a scope into graphs.
+pub(super) fn capture(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, bound: Bound) {
+    let (graph, marks) = (setting.graph, setting.steps);
+    let is_graph: Vec<bool> = setting.timeline.names.iter().map(|(_, name)| launches_graph(name)).collect();
+    let holds = |call: &CallNode| holds(call) && !is_graph[setting.timeline.calls[call.row as usize].name.index()];
     let mut captured = vec![false; graph.calls.len()];
     let mut section: Vec<usize> = Vec::new();
     for (place, call) in graph.calls.iter().enumerate() {
@@ -31,7 +37,7 @@ pub(super) fn capture(graph: &Graph, costs: &mut Costs, scope: Option<Scope>, ma
             marks.partition_point(|mark| *mark <= before) < marks.partition_point(|mark| *mark <= call.span.start)
         };
         let is_meant = scope.is_none_or(|scope| call.scope == Some(scope));
-        if !is_same || is_marked || !is_meant || breaks(call) {
+        if !is_same || is_marked || !is_meant || breaks(call) || !holds(call) {
             close(graph, costs, &mut section, &mut captured, bound);
         }
         if is_meant && holds(call) {
@@ -47,9 +53,9 @@ pub(super) fn capture(graph: &Graph, costs: &mut Costs, scope: Option<Scope>, ma
     }
 }
 
-/// Whether the time before a call, or the call, ends a section.
+/// Whether the time before a call ends a section.
 fn breaks(call: &CallNode) -> bool {
-    call.doing != IdleCause::Launching || call.handed_over.is_some() || !holds(call)
+    call.doing != IdleCause::Launching || call.handed_over.is_some()
 }
 
 /// Whether a graph can hold a call.

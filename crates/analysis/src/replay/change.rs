@@ -69,7 +69,7 @@ impl Change {
     pub(crate) fn apply(&self, setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, bound: Bound) {
         let graph = setting.graph;
         match self {
-            Self::CudaGraphs => capture(graph, costs, scope, setting.steps, bound),
+            Self::CudaGraphs => capture(setting, costs, scope, bound),
             Self::FusedElementwise => fusion::fuse(setting, costs, scope, bound),
             Self::Kernels(family, pace) => {
                 for row in setting.rows(scope).filter(|row| setting.family(*row) == *family) {

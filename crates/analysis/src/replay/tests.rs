@@ -6,6 +6,7 @@ use types::{IdleCause, Nanos};
 
 use super::bound::Bound;
 use super::change::{Change, CopyFate, Pace};
+use super::path::PathCause;
 use super::refusal::Refusal;
 use super::trace_replay::{Basis, Outcome, TraceReplay};
 use crate::attribution::{Attribution, AttributionSettings, attribute};
@@ -84,6 +85,56 @@ fn a_device_bound_loop_gains_nothing_from_a_graph_and_all_from_its_kernels() {
     assert_eq!(half, before - 100 * 25_000);
 }
 
+/// A device that needs 100 us for each of 600 kernels, and a queue that holds `room` of them: further launches return when the device
+/// takes the next one.
+fn full_queue(room: usize) -> Timeline {
+    let start = |row: usize| 5_000 + 100_000 * row as i64;
+    let mut launches = Vec::new();
+    let mut ends = Vec::new();
+    let mut called = 0;
+    for row in 0..600_usize {
+        let end = row.checked_sub(room).map_or(called + 5_000, |front| (called + 5_000).max(start(front)));
+        launches.push(Launch::new(called, start(row), 100_000));
+        ends.push(end);
+        called = end + 5_000;
+    }
+    let mut timeline = timeline(start(600) + 2_000, &launches);
+    for (call, end) in timeline.calls.iter_mut().zip(&ends) {
+        call.duration = Nanos::new(*end) - call.start;
+    }
+    call(&mut timeline, "cudaDeviceSynchronize", called, start(600) + 2_000 - called, None);
+    timeline
+}
+
+#[test]
+fn launches_into_a_full_queue_wait_for_the_device_and_are_no_work_of_the_host() {
+    let timeline = full_queue(300);
+    let before = time(&timeline, &[]);
+    let half = time(&timeline, &[Change::Kernels(Family::Other, Pace::Times(2.0))]);
+    assert_eq!(before - half, 600 * 50_000, "{before} {half}");
+    // Few launches ahead, and they are slow for a reason of their own.
+    let shallow = full_queue(50);
+    let (before, half) = (time(&shallow, &[]), time(&shallow, &[Change::Kernels(Family::Other, Pace::Times(2.0))]));
+    assert!(half > before - 10_000_000, "{before} {half}");
+}
+
+#[test]
+fn what_is_in_a_graph_is_not_captured_again() {
+    // 100 kernels in a graph that the host takes 1 ms to launch.
+    let mut timeline = loop_of(100, 50_000, 10_000);
+    let name = timeline.names.place("cudaGraphLaunch");
+    let correlation = timeline.calls[0].correlation;
+    timeline.calls[0].name = name;
+    timeline.calls[0].duration = Nanos::new(1_000_000);
+    timeline.calls.drain(1..100);
+    for (row, work) in timeline.work.iter_mut().enumerate() {
+        (work.correlation, work.start) = (correlation, Nanos::new(1_000_000 + 12_000 * row as i64));
+    }
+    assert_eq!(time(&timeline, &[Change::CudaGraphs]), time(&timeline, &[]));
+    let share = |timeline: &Timeline| with(timeline, |replay| replay.graph_share());
+    assert_eq!((share(&timeline), share(&loop_of(9, 50_000, 10_000))), (Some(1.0), None));
+}
+
 #[test]
 fn what_two_changes_save_together_is_not_their_sum() {
     // Host and device take turns to be the slower one.
@@ -108,6 +159,31 @@ fn a_blocking_call_waits_for_less_where_its_kernel_is_faster() {
     // Without the wait the second launch follows the first.
     let free = time(&timeline, &[Change::WithoutSynchronisation]);
     assert!(free < before - 25_000 && free >= 200_000, "{free}");
+}
+
+#[test]
+fn a_wait_for_work_of_before_the_recording_is_that_work_on_the_critical_path() {
+    // Two kernels of a pass that was launched before the recording; the host waits for them and launches the next one.
+    let mut timeline = timeline(
+        300_000,
+        &[
+            Launch::new(0, 5_000, 50_000).named(GEMM),
+            Launch::new(1, 56_000, 50_000).named(GEMM),
+            Launch::new(110_000, 115_000, 25_000).named(GEMM),
+            Launch::new(111_000, 140_000, 25_000).named(GEMM),
+            Launch::new(112_000, 165_000, 25_000).named(GEMM),
+            Launch::new(113_000, 190_000, 25_000).named(GEMM),
+        ],
+    );
+    timeline.calls.drain(0..2);
+    for work in &mut timeline.work[..2] {
+        work.correlation = None;
+    }
+    call(&mut timeline, "cudaStreamSynchronize", 1_000, 106_000, None);
+    let path = with(&timeline, |replay| replay.critical_path(replay.unchanged(Basis::Traced)));
+    let of = |cause: PathCause| path.get(&cause).copied().unwrap_or_default().get();
+    assert_eq!(of(PathCause::Work(Family::Gemm)), 200_000, "{path:?}");
+    assert!(of(PathCause::Host(IdleCause::Synchronising)) <= 1_000, "{path:?}");
 }
 
 #[test]

@@ -11,10 +11,12 @@ use super::change::Change;
 use super::clock;
 use super::costs::{Costs, Part};
 use super::graph::Graph;
+use super::node::WorkNode;
 use super::path::{self, PathCause};
 use super::refusal::Refusal;
 use super::schedule::Schedule;
 use super::setting::Setting;
+use crate::attribution::graph::launches_graph;
 use crate::device::{Mark, Partition};
 use crate::evidence::PlacedTimeline;
 use crate::kernel::{self, Family, KernelKind};
@@ -225,6 +227,19 @@ impl<'a> TraceReplay<'a> {
     /// Whether any call was recorded that waits for the device; older profilers leave them out.
     pub(crate) fn shows_waits(&self) -> bool {
         self.graph.calls.iter().any(|call| call.kind == Some(IdleCause::Synchronising))
+    }
+
+    /// Share of the device work that CUDA graphs launch already; absent where there is none.
+    pub(crate) fn graph_share(&self) -> Option<f64> {
+        let is_graph: Vec<bool> = self.timeline.names.iter().map(|(_, name)| launches_graph(name)).collect();
+        let from_graph = |work: &&WorkNode| {
+            let call = work.launch.map(|launch| self.graph.calls[launch.node.index()].row);
+            call.is_some_and(|row| is_graph[self.timeline.calls[row as usize].name.index()])
+        };
+        let time = |work: &WorkNode| work.span.length();
+        let all: Nanos = self.graph.work.iter().map(time).sum();
+        let graphs: Nanos = self.graph.work.iter().filter(from_graph).map(time).sum();
+        crate::statistics::share(graphs.get() as f64, all.get() as f64).filter(|share| *share > 0.0)
     }
 
     /// Whether it has communication.

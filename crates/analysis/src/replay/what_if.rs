@@ -113,6 +113,10 @@ fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<Remark> {
     if question.changes.iter().any(|(_, change)| change.is_of_device()) && !replays.shows_waits() {
         notes.push(Remark::new("whatif.no-waits", Facts::new()));
     }
+    let graphs = replays.traces().iter().filter_map(TraceReplay::graph_share).reduce(f64::max);
+    if let Some(graphs) = graphs.filter(|_| question.changes.iter().any(|(_, change)| *change == Change::CudaGraphs)) {
+        notes.push(Remark::new("whatif.graphs", Facts::new().with_share("graphs", graphs, Base::Itself)));
+    }
     if replays.traces().len() > 1 {
         notes.push(Remark::new("whatif.ranks", Facts::new()));
     } else if replays.traces().iter().any(TraceReplay::communicates) {

@@ -49,7 +49,7 @@ pub(crate) struct StageSources<'a> {
 /// Every measured stage, parents before children.
 pub(crate) fn summaries(sources: &StageSources<'_>) -> Vec<StageSummary> {
     let StageSources { timings, subject, used, lost, sums, steps, traced } = *sources;
-    let has_work = sums.whole.launches > 0;
+    let has_work = sums.whole.pieces > 0;
     let summary = |stage: Stage| {
         let used = used.get(&stage);
         let wall_ns = match traced {

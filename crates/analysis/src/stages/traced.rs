@@ -183,5 +183,6 @@ pub(crate) fn coverage(timelines: &[PlacedTimeline<'_>]) -> WorkCoverage {
         inferred_share: of(inferred),
         unattributed_share: of(all - marked - inferred),
         operator_share: of(sum(|coverage| coverage.operator.time)).filter(|_| has_operators),
+        graph_share: of(sum(|coverage| coverage.graph.time)).filter(|share| *share > 0.0),
     }
 }

@@ -300,6 +300,76 @@ pub(crate) fn what_an_expert_says_first_is_said_first_and_what_is_false_is_not_s
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The findings of a trace, by the rule's name and with the saving as a share of the run.
+fn savings(metrics: &Value) -> Vec<(&str, f64)> {
+    let row = |finding: &'_ Value| finding["saves_share"].as_f64().unwrap_or(0.0);
+    list(metrics, "findings").iter().map(|finding| (finding["rule"].as_str().unwrap(), row(finding))).collect()
+}
+
+pub(crate) fn communication_in_stages_is_the_first_finding_and_saves_what_a_replay_does() {
+    let folder = reference("third-party/traces-2");
+    // The host blocks in launches into a full queue, and is not the limit.
+    let file = folder.join("sgl-plain-bs16-extend.json.gz");
+    let Imported { metrics, pages, terminal } = import(std::slice::from_ref(&file), &[]);
+    assert_invariants(&metrics, "sgl-plain");
+    let (rule, saves) = savings(&metrics)[0];
+    assert_eq!(rule, "exposed-communication");
+    assert!((0.42..0.44).contains(&saves), "{saves}");
+    for line in ["Communication is exposed for 110 ms of 249 ms", "launched by CUDA graphs"] {
+        assert!(pages.contains(line), "{line}: {pages}");
+    }
+    assert!(terminal.contains("longest   ncclDevKernel_AllReduce_Sum_bf16_RING_LL: 292 calls in 111 ms"), "{terminal}");
+    for never in ["89.6 us", "Launch-bound", "Capture the step", "no single stage"] {
+        assert!(!pages.contains(never) && !terminal.contains(never), "{never}: {pages}");
+    }
+    let scratch = Scratch::new();
+    let file = file.display().to_string();
+    let output = Output::of(scratch.command(&["whatif", &file, "--communication", "hidden"]));
+    assert!(output.stdout.contains("249 ms would become 140 ms"), "{}", output.stdout);
+    let output = Output::of(scratch.command(&["whatif", &file, "--cuda-graphs"]));
+    assert!(output.stdout.contains("CUDA graphs already hold 93.8% of the device work"), "{}", output.stdout);
+    assert!(output.stdout.contains("249 ms would become 24"), "{}", output.stdout);
+
+    // Here the host takes as long as the recording: a replay saves nothing, and what is at stake is said.
+    let Imported { metrics, pages, .. } = import(&[folder.join("sgl-eagle3-bs16-extend.json.gz")], &[]);
+    assert_invariants(&metrics, "sgl-eagle3");
+    assert_eq!(savings(&metrics)[0].0, "exposed-communication");
+    for line in ["it saves at most 95.4 ms", "The GPU is idle 38.4 ms (14.0% of prefill) between kernel launches"] {
+        assert!(pages.contains(line), "{line}: {pages}");
+    }
+}
+
+pub(crate) fn work_of_before_the_recording_is_said_and_no_synchronisation_is_blamed_for_it() {
+    let Imported { metrics, pages, .. } = import(&[reference("third-party/traces-2/tl-qwen1.5-h100.json.gz")], &[]);
+    assert!(
+        pages.contains("ran in the first 14.5 ms: they belong to a pass that started before the recording"),
+        "{pages}"
+    );
+    let path = list(&metrics, "critical_path");
+    let waits = path.iter().filter(|part| part["cause"]["id"] == "path.host.synchronising");
+    assert!(waits.map(|part| part["share"].as_f64().unwrap()).all(|share| share < 0.01), "{path:?}");
+}
+
+pub(crate) fn what_runs_in_graphs_is_not_advised_to() {
+    let traces =
+        ["third-party/traces-2/lightllm-static.json.gz", "third-party/traces-2/sgl-eagle3-bs16-decode.json.gz"];
+    for (file, idle) in traces.into_iter().zip(["4.13 ms (13.6% of the run)", "25.1 ms (44.3% of the run)"]) {
+        let Imported { metrics, pages, .. } = import(&[reference(file)], &[]);
+        assert_invariants(&metrics, file);
+        let rules: Vec<_> = savings(&metrics).into_iter().map(|(rule, _)| rule).collect();
+        assert!(rules.contains(&"launch-gaps") && !rules.contains(&"launch-bound"), "{file}: {rules:?}");
+        let line = format!("The GPU is idle {idle} while the host prepares and launches CUDA graphs");
+        assert!(pages.contains(&line), "{line}: {pages}");
+        assert!(!pages.contains("Capture the step") && !pages.contains("torch.cuda.graph"), "{pages}");
+    }
+    let Imported { metrics, pages, terminal } = import(&[reference("serving/llama-1b/trace.json.gz")], &[]);
+    assert_invariants(&metrics, "llama-1b");
+    let (first, saves) = savings(&metrics)[0];
+    assert!(first == "launch-gaps" && (0.2..0.3).contains(&saves), "{first} {saves}");
+    assert!(pages.contains("95.8% of kernels, copies and memsets already run in CUDA graphs"), "{pages}");
+    assert!(terminal.contains("9.4 launches per decode step"), "{terminal}");
+}
+
 /// A line of Markdown without its code.
 pub(crate) fn without_names(line: &str) -> String {
     line.split('`').step_by(2).collect()

@@ -41,6 +41,8 @@ testkit::suite! {
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
     }
     [Need::Reference("third-party/traces-2")] => {
+        conclusions::communication_in_stages_is_the_first_finding_and_saves_what_a_replay_does,
+        conclusions::work_of_before_the_recording_is_said_and_no_synchronisation_is_blamed_for_it,
         serving::prompts_of_a_draft_model_count_once,
         serving::rounds_of_a_draft_and_its_target_are_speculative_decoding,
         serving::a_replayed_decode_step_is_inference,
@@ -51,6 +53,9 @@ testkit::suite! {
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
     [Need::Reference("serving/llama-8b")] => { serving::mixed_steps_are_why_work_is_in_no_stage }
+    [Need::Reference("third-party/traces-2"), Need::Reference("serving/llama-1b")] => {
+        conclusions::what_runs_in_graphs_is_not_advised_to,
+    }
     [Need::Reference("third-party/ncu-rtx5090")] => { strangers::pages_of_one_launch_are_one_launch }
     [Need::Reference("third-party/kineto")] => { strangers::another_run_is_told_other_things }
     [Need::Reference("third-party/torchinfo")] => { strangers::every_class_of_a_strangers_torchinfo_snapshot_is_covered }

@@ -200,7 +200,7 @@ fn first_step(run: &RunView<'_>) -> String {
     };
     let finding = view.finding;
     let claim = finding.evidence.first().map(|text| findings::finished(text) + " ").unwrap_or_default();
-    let (title, place) = (findings::title(&finding.rule), findings::place(run, view));
+    let (title, place) = (findings::title(&finding.rule), findings::place(view));
     let (advice, estimate) = (findings::finished(&finding.advice), findings::estimate(view));
     format!("**{title} ({place}).** {claim}{advice} {estimate}")
 }

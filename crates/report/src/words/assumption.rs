@@ -76,6 +76,7 @@ pub(crate) const ASSUMPTIONS: &[(&str, &[&str])] = &[
 
 /// What the recording adds to any of them.
 const RECORDING: &[&str] = &[
+    "in this recording the host launches too slowly to gain more; with a host that runs ahead of the GPU, it saves at most {at_most}",
     "?may_have_waited the trace does not show when the host waits for the GPU, so the lower bound is zero",
     "?waits_unknown the trace does not show when the host waits for the GPU, so the upper bound covers all of that work",
 ];

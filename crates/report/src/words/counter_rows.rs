@@ -344,6 +344,7 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         counter: "work_without_launch",
         title: "Kernels without a launch record",
         remedy: &[
+            "{before} of them ran in the first {lead}: they belong to a pass that started before the recording.",
             "Record the CUDA runtime calls too, and warm up before the profiler starts: work launched before that has no launch in the trace.",
         ],
     },
@@ -401,7 +402,7 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         counter: "graph_launches_undivided",
         title: "CUDA graph launches without ranges",
         remedy: &[
-            "No ranges were open while these CUDA graphs were captured, or the capture was not recorded. Put NVTX ranges around the layers in the captured code, and start recording before the capture.",
+            "The launch of a CUDA graph launches all its kernels, without an operator for each. No ranges were open while these graphs were captured, or the capture was not recorded. Put NVTX ranges around the layers in the captured code, and start recording before the capture.",
         ],
     },
     CounterWords {

@@ -236,6 +236,10 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
         "whatif.ranks",
         &["ranks are replayed one at a time; each collective takes as long as recorded, whatever its peers do"],
     ),
+    (
+        "whatif.graphs",
+        &["CUDA graphs already hold {graphs:bare} of the device work; only launches outside of them are captured"],
+    ),
     ("whatif.collectives", &["each collective takes as long as recorded; its peers are not in the trace"]),
     // Regions.
     (

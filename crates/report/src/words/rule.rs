@@ -126,6 +126,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "exposed-communication",
         title: "Exposed communication",
         claim: &[
+            "?awaited Nothing hides {unhidden} of communication in {span}: no other kernel runs for {exposed} of it, and for {awaited} only kernels that started early behind it on its stream and wait for it.",
             "Communication is exposed for {exposed} of {span} ({exposed_share}): no other kernel runs at the same time.",
         ],
         evidence: &[
@@ -139,7 +140,8 @@ pub(crate) const RULES: &[RuleWords] = &[
             "?training Start collectives earlier (gradient buckets in backward, prefetched all-gathers), or use lower precision and fewer, larger messages.",
             "?inference Keep two batches in flight, split the GEMM before a collective so that its parts overlap, fuse the all-reduce with the norm that follows, or spread the model over fewer GPUs.",
             "!training !inference Start collectives earlier, keep two batches in flight, or use lower precision and fewer, larger messages.",
-            "A collective also waits for the slowest rank: compare ranks before blaming the link. The estimate assumes that all of it can be hidden.",
+            "A collective also waits for the slowest rank: compare ranks before blaming the link.",
+            "The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -222,16 +224,19 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &[
             "The GPU is busy {busy_share}.",
             "{launches|launch} per {unit}, one every {interval}.",
+            "{graph_share:bare} of kernels, copies and memsets run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
             "One token takes {token}; its roofline time is {token_roofline} (modelled).",
             "The shortest gap between two kernels is {shortest_gap}; it is assumed to remain after every kernel.",
         ],
         action: &[
+            "?graphs Capture more of the step in CUDA graphs, or give each remaining launch more work.",
             "?repeats Capture the step in a CUDA graph.",
             "Give each launch more work: use a larger batch or fused operators.",
         ],
         advice: &[
-            "?repeats Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
-            "!repeats If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
+            "?graphs Full graphs instead of piecewise ones hold attention too, if its kernels support capture; otherwise fuse the small kernels between graphs.",
+            "?repeats !graphs Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
+            "!repeats !graphs If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
             "A faster CPU helps in proportion; a faster GPU does not help. Profilers slow the CPU down, so check the figure without one.",
         ],
     },
@@ -304,7 +309,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Fetch fewer results from the GPU, and less often."],
         advice: &[
-            "Reduce, select or convert on the GPU, and fetch every few steps. Copy the rest to pinned memory with `non_blocking`, on a separate stream while the next step runs. The estimate assumes that all of it can be hidden.",
+            "Reduce, select or convert on the GPU, and fetch every few steps. Copy the rest to pinned memory with `non_blocking`, on a separate stream while the next step runs.",
+            "The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -317,7 +323,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Write results directly where they are needed."],
         advice: &[
-            "Find the source of the copies (`copy_`, `cat`, `clone`, `contiguous`; buffers of graphs and of collectives), and use preallocated outputs, views, and gradients that are views of their bucket. The estimate covers all copies with no kernel alongside.",
+            "Find the source of the copies (`copy_`, `cat`, `clone`, `contiguous`; buffers of graphs and of collectives), and use preallocated outputs, views, and gradients that are views of their bucket.",
+            "The estimate covers all copies with no kernel alongside.",
         ],
     },
     RuleWords {
@@ -332,7 +339,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Use GEMM kernels that read quantised weights."],
         advice: &[
-            "Such kernels (Marlin, Machete, CUTLASS mixed-input GEMMs) dequantise in registers and read each weight once, at its narrow width. If memory allows, dequantise weights once when loading instead. The estimate assumes that the GEMMs take as long as now.",
+            "Such kernels (Marlin, Machete, CUTLASS mixed-input GEMMs) dequantise in registers and read each weight once, at its narrow width. If memory allows, dequantise weights once when loading instead.",
+            "The estimate assumes that the GEMMs take as long as now.",
         ],
     },
     RuleWords {
@@ -355,7 +363,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &["The softmax kernels run for {run}: {run_share}, {busy_share}."],
         action: &["Compute attention in one fused kernel."],
         advice: &[
-            "For example, set `attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`. The estimate covers the softmax alone; a fused kernel also avoids scaling, masking and the memory traffic of the scores.",
+            "For example, set `attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`.",
+            "The estimate covers the softmax alone; a fused kernel also avoids scaling, masking and the memory traffic of the scores.",
         ],
     },
     RuleWords {
@@ -368,7 +377,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Run all experts of a layer in one grouped GEMM."],
         advice: &[
-            "Use a grouped GEMM or a fused MoE kernel. The estimate covers the launch gaps alone; larger GEMMs also run closer to peak.",
+            "Use a grouped GEMM or a fused MoE kernel.",
+            "The estimate covers the launch gaps alone; larger GEMMs also run closer to peak.",
         ],
     },
     RuleWords {
@@ -381,7 +391,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Keep one layout and one dtype from producer to consumer."],
         advice: &[
-            "Preallocate the KV cache instead of concatenating, cast weights once, and avoid `contiguous` between operators that accept strides. The estimate covers all of these copies; some may be needed.",
+            "Preallocate the KV cache instead of concatenating, cast weights once, and avoid `contiguous` between operators that accept strides.",
+            "The estimate covers all of these copies; some may be needed.",
         ],
     },
     RuleWords {
@@ -431,6 +442,29 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
     },
     RuleWords {
+        rule: "launch-gaps",
+        title: "Launch gaps",
+        claim: &[
+            "?in_graphs The GPU is idle {idle} ({idle_share}) while the host prepares and launches CUDA graphs and the kernels between them.",
+            "The GPU is idle {idle} ({idle_share}) between kernel launches.",
+        ],
+        evidence: &[
+            "{graph_share:bare} of kernels, copies and memsets already run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
+            "{inside_graphs} of the idle time is inside the calls that launch graphs.",
+            "{launches|launch} per {unit}, one every {interval}.",
+        ],
+        action: &[
+            "?in_graphs Prepare the next step while the GPU runs the current one.",
+            "Give each launch more work: use a larger batch or fused operators.",
+        ],
+        advice: &[
+            "?in_graphs Use the engine's asynchronous or overlapped scheduling, keep sampling, detokenisation and request handling off the launching thread, and move the remaining launches into the graph.",
+            "?in_graphs The estimate assumes that all host code between calls can be hidden.",
+            "!in_graphs ?repeats CUDA graphs or `torch.compile(mode=\"reduce-overhead\")` remove the gaps of a step that repeats.",
+            "Profilers slow the CPU down, so check the figure without one.",
+        ],
+    },
+    RuleWords {
         rule: "memory-bound-decode",
         title: "Memory-bound decode",
         claim: &["Decode is memory-bound: it reaches {mbu} and {mfu}."],
@@ -467,7 +501,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Speed up `{operator}`, the operator with the largest share of the time."],
         advice: &[
-            "The estimate is the saving at roofline time and an upper bound. `operators.md` lists its shapes and shows the slow calls.",
+            "The estimate is the saving at roofline time and an upper bound.",
+            "`operators.md` lists its shapes and shows the slow calls.",
         ],
     },
 ];
@@ -530,7 +565,7 @@ mod tests {
         rows.map(|(module, _)| {
             let mut text = source(&format!("{module}.rs"));
             let id = text.split("RULE: &str = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
-            for helper in ["idle", "copies"] {
+            for helper in ["idle", "copies", "launches"] {
                 if text.contains(&format!("use super::{helper}::")) {
                     text += &source(&format!("{helper}.rs"));
                 }
@@ -622,14 +657,14 @@ mod tests {
     #[test]
     fn advice_fits_the_kind_of_run() {
         let row = words("exposed-communication").unwrap();
-        let advice = |fact: &str| row.advice(&Facts::new().with_if(fact, true));
+        let advice = |fact: &str| row.advice(&Facts::new().with_if(fact, true), true);
         assert!(advice("training").contains("gradient buckets"));
         for kind in ["inference", "unknown"] {
             assert!(!advice(kind).contains("gradient") && advice(kind).contains("two batches"), "{}", advice(kind));
         }
         let row = words("low-occupancy-gemms").unwrap();
-        assert!(row.advice(&Facts::new()).contains("use split-K kernels"));
-        assert!(!row.advice(&Facts::new().with_if("split_k", true)).contains("use split-K"));
+        assert!(row.advice(&Facts::new(), true).contains("use split-K kernels"));
+        assert!(!row.advice(&Facts::new().with_if("split_k", true), true).contains("use split-K"));
     }
 
     #[test]

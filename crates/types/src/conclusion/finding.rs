@@ -79,6 +79,11 @@ impl Finding {
 }
 
 impl EstimatedSaving {
+    /// What acting on it could save at most: more than a replay does where the recorded host holds up the rest.
+    pub fn at_stake(&self) -> Option<Nanos> {
+        self.assumes.as_ref().and_then(|assumes| assumes.facts.time("at_most")).or(self.saves_ns)
+    }
+
     /// At most this, by what the books hold.
     pub fn at_most(saves: impl Into<Option<Nanos>>) -> Self {
         Self { saves_ns: saves.into(), ..Self::default() }

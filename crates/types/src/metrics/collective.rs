@@ -8,7 +8,7 @@ use crate::{Bytes, BytesPerSecond, Nanos};
 /// All calls of one collective with messages of one size in one kind of group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectiveSummary {
-    /// The framework's name for it: `allreduce`, `_allgather_base`, `all_to_allv`.
+    /// The framework's name for it: `allreduce`, `_allgather_base`, `all_to_allv`; the kernel's where the call was not recorded.
     pub name: String,
     /// Element type, as the source spells it.
     pub dtype: Option<String>,
@@ -40,8 +40,8 @@ pub struct CollectiveSummary {
 
 impl CollectiveSummary {
     /// Time above what its calls would have taken had each been as short as the shortest: waiting for other ranks, or for
-    /// links and multiprocessors that others used too.
-    pub fn above_shortest(&self) -> Nanos {
-        self.total_ns - Nanos::new(self.min_ns.get() * self.calls as i64)
+    /// links and multiprocessors that others used too. Unknown without the size of the message: calls may differ in it.
+    pub fn above_shortest(&self) -> Option<Nanos> {
+        self.bytes.map(|_| self.total_ns - Nanos::new(self.min_ns.get() * self.calls as i64))
     }
 }

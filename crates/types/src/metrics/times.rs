@@ -21,7 +21,7 @@ pub struct Totals {
     pub kernel_ns: Option<Nanos>,
     /// Kernels.
     pub kernel_count: Option<u64>,
-    /// Kernels, copies and fills per decode step.
+    /// Launches per decode step; a CUDA graph is launched once.
     pub launches_per_token: Option<f64>,
 }
 

@@ -51,6 +51,10 @@ pub struct WorkCoverage {
     /// Inside a framework operator.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub operator_share: Option<f64>,
+    /// Launched by CUDA graphs, whose kernels have no operator each; absent where no graph was launched.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub graph_share: Option<f64>,
 }
 
 /// What ranges around loading and warming up hold: it is in no other figure of the run but those of regions.

@@ -36,6 +36,11 @@ pub(super) fn collectives(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     page.table(&table);
+    if rows.iter().any(|row| row.bytes.is_none() && row.group_size.is_none()) {
+        page.paragraph(
+            "Calls that the trace does not describe are named after their kernel; their message size and bandwidth are unknown.",
+        );
+    }
     page.paragraph(
         "Bus bandwidth is defined as in `nccl-tests`: bytes that cross the links of a rank, divided by time; it needs the number of \
          ranks. Time includes waiting for other ranks, which is least in the shortest call. Link bandwidth is that of the hardware \
@@ -59,8 +64,10 @@ pub(super) fn line(run: &RunView<'_>) -> Option<String> {
     let size = row.bytes.map(|bytes| format!(" of {bytes}")).unwrap_or_default();
     let ranks = row.group_size.map(|ranks| format!(" among {ranks} ranks")).unwrap_or_default();
     let mut text = format!("{}{size}{ranks}: {} in {}", row.name, count(row.calls, "call"), row.total_ns);
-    if let Some(rate) = row.bus_bytes_per_second {
-        text += &format!(", bus bandwidth {rate}");
+    match (row.bus_bytes_per_second, row.bytes) {
+        (Some(rate), _) => text += &format!(", bus bandwidth {rate}"),
+        (None, None) => text += "; its message size was not recorded, so its bandwidth is unknown",
+        (None, Some(_)) => {}
     }
     if let (Some(best), Some(_)) = (row.bus_bytes_per_second_best, row.link_share) {
         text += &format!(", {best} in the shortest call ({})", links(row));

@@ -1,7 +1,7 @@
 //! Findings, the same on every front: what was found and where, what it rests on, what acting on it saves, and what to do.
 
 use types::view::{FindingView, RunView, Saving, SavingBasis};
-use types::{EstimatedSaving, Finding, Severity, Stage};
+use types::{Base, EstimatedSaving, Finding, Severity, Stage};
 
 use crate::render::Page;
 use crate::render::text::{capital, code, prose, sentence};
@@ -21,7 +21,7 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let (large, small): (Vec<&FindingView<'_>>, Vec<_>) = found.into_iter().partition(|view| matters(view.finding));
     for view in large {
         let finding = view.finding;
-        let (title, place, severity) = (title(&finding.rule), place(run, view), finding.severity.name());
+        let (title, place, severity) = (title(&finding.rule), place(view), finding.severity.name());
         page.paragraph(&format!("**{title}** ({place}, {severity}, {})", code(&finding.rule)));
         let rest = [estimate(view), format!("What to do: {}", finished(&finding.advice))];
         page.list(finding.evidence.iter().map(|line| finished(line)).chain(rest));
@@ -35,7 +35,7 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     rules.dedup();
     page.list(rules.into_iter().map(|rule| {
         let found: Vec<_> = small.iter().filter(|view| view.finding.rule == rule).collect();
-        let places: Vec<_> = found.iter().map(|view| place(run, view)).collect();
+        let places: Vec<_> = found.iter().map(|view| place(view)).collect();
         let claims = found.iter().filter_map(|view| view.finding.evidence.first()).map(|line| finished(line) + " ");
         let advice = found.first().map(|view| finished(&view.finding.advice)).unwrap_or_default();
         let (title, places, claims) = (title(rule), places.join(", "), claims.collect::<String>());
@@ -58,13 +58,13 @@ pub(super) fn outlook(run: &RunView<'_>, savings: usize) -> Vec<String> {
     }
     let counts = (!parts.is_empty()).then(|| parts.join(", "));
     let largest = run.largest_savings.iter().take(savings);
-    counts.into_iter().chain(largest.map(|view| format!("estimated saving: {}", brief(run, view)))).collect()
+    counts.into_iter().chain(largest.map(|view| format!("estimated saving: {}", brief(view)))).collect()
 }
 
 /// A finding in a line: `Launch-bound (decode), 83.1% of decode (210 ms of 252 ms)`.
-pub(super) fn brief(run: &RunView<'_>, view: &FindingView<'_>) -> String {
+pub(super) fn brief(view: &FindingView<'_>) -> String {
     let saves = view.saving.as_ref().map_or("unknown".to_owned(), saving);
-    format!("{} ({}), {saves}", title(&view.finding.rule), place(run, view))
+    format!("{} ({}), {saves}", title(&view.finding.rule), place(view))
 }
 
 /// What people call a rule.
@@ -80,7 +80,7 @@ pub(crate) fn titles(rules: &[String]) -> String {
 /// The findings, the largest saving first; those without one keep their order.
 pub(crate) fn by_saving<'a>(run: &'a RunView<'a>) -> Vec<&'a FindingView<'a>> {
     let mut findings: Vec<_> = run.findings.iter().collect();
-    findings.sort_by_key(|view| std::cmp::Reverse(view.saving.as_ref().map(|saving| saving.saves_ns)));
+    findings.sort_by_key(|view| std::cmp::Reverse(view.saving.as_ref().and(view.finding.saving.at_stake())));
     findings
 }
 
@@ -90,9 +90,9 @@ pub(crate) fn matters(finding: &Finding) -> bool {
 }
 
 /// A finding's place: its stage. One without is about a run as a whole, or about what lies in none of its stages.
-pub(crate) fn place(run: &RunView<'_>, view: &FindingView<'_>) -> &'static str {
-    let without = if run.stages.is_empty() { "whole run" } else { "no single stage" };
-    view.finding.stage.map_or(without, Stage::name)
+pub(crate) fn place(view: &FindingView<'_>) -> &'static str {
+    let is_outside = view.finding.quantities.get("where") == Some(&Base::OutsideStages.into());
+    view.finding.stage.map_or(if is_outside { "outside stages" } else { "whole run" }, Stage::name)
 }
 
 /// What a saving of the whole is a share of.

@@ -120,8 +120,10 @@ fn coverage(coverage: &types::WorkCoverage) -> String {
         (marked, _) => format!("{} in stages", percent(marked)),
     };
     let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
+    let graphs = coverage.graph_share.map(|share| format!("; {} launched by CUDA graphs", percent(Some(share))));
+    let (operators, graphs) = (operators.unwrap_or_default(), graphs.unwrap_or_default());
     let none = percent(coverage.unattributed_share);
-    format!("{stages}, {none} outside stages{} (of device time)", operators.unwrap_or_default())
+    format!("{stages}, {none} outside stages{operators}{graphs} (of device time)")
 }
 
 fn kernels(page: &mut Page, run: &RunView<'_>) {

@@ -181,6 +181,9 @@ pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
         table.row(["outside stages".to_owned(), percent(coverage.unattributed_share)]);
     }
     table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
+    if coverage.graph_share.is_some() {
+        table.row(["launched by CUDA graphs".to_owned(), percent(coverage.graph_share)]);
+    }
     page.table(&table);
 }
 

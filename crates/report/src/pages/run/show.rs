@@ -185,7 +185,7 @@ fn what_to_do(text: &mut String, run: &RunView<'_>, settings: &Glance, strong: i
     }
     let _ = write!(text, "\n{}\n", strong("what to do"));
     for view in large.iter().take(FINDINGS) {
-        let line = format!("{}. {}", findings::brief(run, view), findings::finished(&view.finding.advice));
+        let line = format!("{}. {}", findings::brief(view), findings::finished(&view.finding.advice));
         wrapped(text, &Text::new(&line).plain(), settings.width);
     }
     let more = large.len().saturating_sub(FINDINGS) + small.len();
