@@ -2,7 +2,6 @@
 
 use types::{Base, CollectiveSummary, EstimatedSaving, Facts, Finding, Nanos, RunKindName, Severity};
 
-use super::idle::some;
 use super::{Claim, Found, Run};
 use crate::device::WorkGroup;
 use crate::kernel::{Family, short_name};
@@ -14,7 +13,7 @@ const LEAST_SHARE: f64 = 0.05;
 
 /// Collectives named.
 const NAMED: usize = 3;
-/// Share of communication from which time above the shortest calls is worth a line.
+/// Share of communication from which time above the shortest calls, or below kernels that wait for it, is worth a line.
 const MUCH: f64 = 0.1;
 
 /// The rule's name.
@@ -43,13 +42,14 @@ fn found(run: &Run<'_>) -> Option<Found> {
     };
     let above: Nanos = run.collectives.iter().filter_map(CollectiveSummary::above_shortest).sum();
     let much = share(above.get() as f64, all.get() as f64).is_some_and(|part| part >= MUCH);
+    let much_awaited = share(awaited.get() as f64, all.get() as f64).filter(|part| *part >= MUCH).map(|_| awaited);
     let mut facts = Facts::new()
         .with("communication", all)
         .with("exposed", exposed)
         .with_share("exposed_share", part, Base::DeviceTime)
         .with("span", span)
-        .with_known("awaited", some(awaited))
-        .with_known("unhidden", some(awaited).map(|_| unhidden))
+        .with_known("awaited", much_awaited)
+        .with_known("unhidden", much_awaited.map(|_| unhidden))
         .with_known("above_shortest", much.then_some(above))
         .with_if("training", run.kind == Some(RunKindName::Training))
         .with_if("inference", matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation)));

@@ -92,10 +92,10 @@ pub struct IdlePlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleCause {
-    /// Was in the profiler's own code: starting, collecting, writing.
-    Profiling,
     /// Waited for the next batch of a data loader.
     DataLoading,
+    /// Was in the profiler's own code: starting, collecting, writing.
+    Profiling,
     /// Compiled, captured a graph, loaded a module, or launched a kernel for the first time.
     Compiling,
     /// Waited for other processes.
@@ -119,8 +119,8 @@ pub enum IdleCause {
 impl IdleCause {
     /// Every cause.
     pub const ALL: [Self; 11] = [
-        Self::Profiling,
         Self::DataLoading,
+        Self::Profiling,
         Self::Compiling,
         Self::Peer,
         Self::Synchronising,

@@ -56,8 +56,10 @@ fn no_device_work(quality: &[QualityCounter]) -> String {
     match of("trace_events_unknown_category") {
         Some(skipped) => {
             let events = count(skipped.value, "event");
+            let largest = skipped.quantities.rows("categories").first().and_then(|row| row.name("category"));
+            let largest = largest.map(|category| format!(", most of them {}", code(category))).unwrap_or_default();
             format!(
-                "**The files contain no device work of a known kind.** {events} of unknown categories were skipped."
+                "**The files contain no device work of a known kind.** {events} of unknown categories were skipped{largest}."
             )
         }
         None => "**The files contain no device work.**".to_owned(),
