@@ -8,7 +8,6 @@ use std::process::ExitCode;
 
 mod bundle;
 mod context;
-mod error;
 mod message;
 mod progress;
 mod resolution;

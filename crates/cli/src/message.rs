@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::styling::{AnsiColor, Style};
 use flow::harmless;
 use serde::Serialize;
-use types::Exit;
-
-use crate::error::CliError;
+use types::{Exit, UserError};
 
 /// How much is said on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,23 +60,23 @@ impl Messages {
 
     /// Writes data to standard output through one buffered, locked writer. A closed pipe ends the writing and counts as
     /// written; every other failure is an error.
-    pub(crate) fn data(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+    pub(crate) fn data(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), UserError> {
         let mut out = BufWriter::new(io::stdout().lock());
         match write(&mut out).and_then(|()| out.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(CliError::failed("cannot write to standard output").because(error.to_string()))
+                Err(UserError::failed("cannot write to standard output").because(error.to_string()))
             }
             _ => Ok(()),
         }
     }
 
     /// Writes a text to standard output as it is.
-    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+    pub(crate) fn print(&self, text: &str) -> Result<(), UserError> {
         self.data(|out| out.write_all(text.as_bytes()))
     }
 
     /// Writes a path to standard output, byte by byte, so that a script can use it whatever its name.
-    pub(crate) fn print_path(&self, path: &Path) -> Result<(), CliError> {
+    pub(crate) fn print_path(&self, path: &Path) -> Result<(), UserError> {
         self.data(|out| {
             out.write_all(path.as_os_str().as_encoded_bytes())?;
             out.write_all(b"\n")
@@ -86,9 +84,9 @@ impl Messages {
     }
 
     /// Writes a value to standard output as indented JSON with a line break at the end.
-    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CliError> {
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), UserError> {
         let mut text = serde_json::to_string_pretty(value)
-            .map_err(|error| CliError::failed("cannot write the result as JSON").because(error.to_string()))?;
+            .map_err(|error| UserError::failed("cannot write the result as JSON").because(error.to_string()))?;
         text.push('\n');
         self.print(&text)
     }
@@ -99,7 +97,7 @@ impl Messages {
         json: bool,
         document: &impl Serialize,
         text: impl FnOnce() -> String,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), UserError> {
         if json { self.print_json(document) } else { self.print(&text()) }
     }
 
@@ -115,9 +113,12 @@ impl Messages {
     }
 
     /// Prints a failure: the error, its causes, its hints.
-    pub(crate) fn error(&self, error: &CliError) {
+    pub(crate) fn error(&self, error: &UserError) {
         let paint = self.paint(io::stderr().is_terminal());
         self.talk(Verbosity::Quiet, format_args!("{} {}", paint.with(ERROR, "error:"), harmless(&error.message)));
+        for line in &error.below {
+            self.talk(Verbosity::Quiet, harmless(line));
+        }
         for cause in &error.causes {
             self.talk(Verbosity::Quiet, format_args!("  {} {}", paint.with(FAINT, "caused by:"), harmless(cause)));
         }

@@ -17,9 +17,9 @@ use flow::model::LoadedModel;
 use flow::profile::{ProfileRequest, WeightSettings};
 use flow::target::Engine;
 use flow::torch::{self, ProfilerSettings, TorchSettings};
+use types::UserError;
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::target::TargetArguments;
 pub(crate) use model::EngineModel;
 
@@ -59,12 +59,12 @@ impl ModelFlags<'_> {
 }
 
 /// A composer of the built-in groups and those of `--config-dir`.
-pub(crate) fn composer(context: &Context) -> Result<Composer, CliError> {
+pub(crate) fn composer(context: &Context) -> Result<Composer, UserError> {
     Ok(Composer::new(context.config_dir.as_deref())?)
 }
 
 /// Composes, and shows in detail what went into it.
-pub(crate) fn compose(overrides: &Overrides, context: &Context) -> Result<Config, CliError> {
+pub(crate) fn compose(overrides: &Overrides, context: &Context) -> Result<Config, UserError> {
     let config = composer(context)?.compose(overrides)?;
     for one in overrides.iter() {
         match one.source() {
@@ -88,7 +88,7 @@ pub(crate) fn resolve_run(
     arguments: &TargetArguments,
     given: &Overrides,
     context: &Context,
-) -> Result<Resolution, CliError> {
+) -> Result<Resolution, UserError> {
     let mut overrides = model::overrides(engine, arguments, given)?;
     let mut of_model = overrides.clone();
     of_model.append(&given.only(&["model"]));
@@ -115,7 +115,7 @@ pub(crate) fn resolve_modelled(
     flags: &ModelFlags<'_>,
     given: &Overrides,
     context: &Context,
-) -> Result<(Config, LoadedModel), CliError> {
+) -> Result<(Config, LoadedModel), UserError> {
     let overrides = flags.overrides(given);
     let config = composer(context)?.compose(&overrides)?;
     let model = model::load(&config, flags.model)?;
@@ -133,7 +133,7 @@ pub(crate) fn profile_request(
     config: &Config,
     model: &EngineModel,
     context: &Context,
-) -> Result<ProfileRequest, CliError> {
+) -> Result<ProfileRequest, UserError> {
     Ok(ProfileRequest {
         engine: config.get::<String>("engine")?,
         device: config.get::<String>("device")?,
@@ -153,13 +153,13 @@ pub(crate) fn check_run(
     config: &Config,
     model: &EngineModel,
     context: &Context,
-) -> Result<(), CliError> {
+) -> Result<(), UserError> {
     profile_request(arguments, config, model, context)?;
     torch_settings(arguments, config).map(drop)
 }
 
 /// What the torch engine also needs to know.
-pub(crate) fn torch_settings(arguments: &TargetArguments, config: &Config) -> Result<TorchSettings, CliError> {
+pub(crate) fn torch_settings(arguments: &TargetArguments, config: &Config) -> Result<TorchSettings, UserError> {
     let dtype = match config.get::<Option<String>>("model.dtype")? {
         Some(name) => Some(torch::element_type(&name)?),
         None => None,
@@ -179,7 +179,7 @@ pub(crate) fn torch_settings(arguments: &TargetArguments, config: &Config) -> Re
 }
 
 /// The device of the catalogue that is named.
-pub(crate) fn hardware(config: &Config) -> Result<Option<String>, CliError> {
+pub(crate) fn hardware(config: &Config) -> Result<Option<String>, UserError> {
     Ok(config.get("hardware")?)
 }
 
@@ -190,14 +190,14 @@ pub(crate) fn run_request(
     config: &Config,
     typed: &Overrides,
     out: Option<&Path>,
-) -> Result<RunRequest, CliError> {
+) -> Result<RunRequest, UserError> {
     if config.get::<bool>("hydra.job.chdir")? {
-        return Err(CliError::usage("`hydra.job.chdir=true` is not supported")
+        return Err(UserError::usage("`hydra.job.chdir=true` is not supported")
             .hint("remove it; paths are relative to the folder in which llm-perf starts"));
     }
     let id = config.get::<String>("run.id")?;
     if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
-        return Err(CliError::usage(format!("run.id `{id}` is not a valid folder name"))
+        return Err(UserError::usage(format!("run.id `{id}` is not a valid folder name"))
             .hint("set a path with run.output_root or --out"));
     }
     let folder_key = if matches!(verb, "deep" | "regions") { "artifacts.stage2_dir" } else { "artifacts.stage1_dir" };
@@ -213,9 +213,9 @@ pub(crate) fn run_request(
 }
 
 /// Refuses what the user typed and nobody reads, so that nobody believes it had an effect.
-pub(crate) fn refuse_unread(verb: &str, config: &Config, typed: &Overrides) -> Result<(), CliError> {
+pub(crate) fn refuse_unread(verb: &str, config: &Config, typed: &Overrides) -> Result<(), UserError> {
     let Some(one) = config.unread(typed).into_iter().next() else { return Ok(()) };
-    let error = CliError::usage(format!("`{one}` has no effect on `{verb}`"));
+    let error = UserError::usage(format!("`{one}` has no effect on `{verb}`"));
     Err(match one.key_below("workload").filter(|_| matches!(verb, "profile" | "workload")) {
         Some(_) => error.hint("set infer.batch, infer.seq_len, infer.max_new_tokens, infer.logits or --inputs instead; workload.* applies to `analyze` and to commands with --model"),
         None => error.hint("remove it; `llm-perf config` lists the keys"),

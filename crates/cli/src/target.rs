@@ -5,9 +5,9 @@ use std::ffi::{OsStr, OsString};
 use clap::ValueEnum;
 use config::Overrides;
 use flow::target::{Engine, Target};
+use types::UserError;
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Which model runs where, or which command.
 #[derive(Debug, Default, clap::Args)]
@@ -58,8 +58,8 @@ impl TargetArguments {
     }
 
     /// The user's own command.
-    pub(crate) fn command(&self) -> Result<Target, CliError> {
-        Ok(Target::command(self.command.clone())?)
+    pub(crate) fn command(&self) -> Result<Target, UserError> {
+        Target::command(self.command.clone())
     }
 
     /// This program, running the model under these overrides and nothing else.
@@ -68,14 +68,14 @@ impl TargetArguments {
         engine: Engine,
         overrides: &Overrides,
         context: &Context,
-    ) -> Result<Target, CliError> {
+    ) -> Result<Target, UserError> {
         let program = std::env::current_exe()
-            .map_err(|error| CliError::failed("cannot find the llm-perf executable").because(error.to_string()))?;
+            .map_err(|error| UserError::failed("cannot find the llm-perf executable").because(error.to_string()))?;
         Ok(Target::workload(engine, &program, self.arguments(engine, overrides, context)))
     }
 
     /// Refuses flags and overrides that are about a model, where none is run: those that touch one of the keys.
-    pub(crate) fn refuse_model(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), CliError> {
+    pub(crate) fn refuse_model(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), UserError> {
         if self.model.is_some() {
             return Err(not_run("--model"));
         }
@@ -83,7 +83,7 @@ impl TargetArguments {
     }
 
     /// The same, where a model may be named all the same: it says what a command runs.
-    pub(crate) fn refuse_run(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), CliError> {
+    pub(crate) fn refuse_run(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), UserError> {
         let named = [
             ("--engine", self.engine.is_some()),
             ("--weights", self.weights.is_some()),
@@ -128,8 +128,8 @@ impl TargetArguments {
     }
 }
 
-fn not_run(flag: &str) -> CliError {
-    CliError::usage(format!("`{flag}` has no effect: llm-perf runs no model here"))
+fn not_run(flag: &str) -> UserError {
+    UserError::usage(format!("`{flag}` has no effect: llm-perf runs no model here"))
         .hint("remove it, or pass it to the command")
 }
 

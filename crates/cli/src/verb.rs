@@ -2,7 +2,7 @@
 //!
 //! To add a verb, write `verb/NAME.rs` with a `clap::Args` struct named `Arguments` (its doc comment is the one-line
 //! description, its `after_help` holds the examples) and `pub(crate) fn run(arguments: &Arguments, context: &Context) ->
-//! Result<Exit, CliError>`, then add its line here. Help is listed in table order, under the headings of the table.
+//! Result<Exit, UserError>`, then add its line here. Help is listed in table order, under the headings of the table.
 
 pub(crate) mod command_line;
 mod habit;
@@ -11,10 +11,9 @@ pub(crate) mod refusal;
 #[cfg(test)]
 mod shown_commands;
 
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Makes the clap enum and the dispatch from one table, so that a verb is listed exactly when it runs.
 macro_rules! verbs {
@@ -32,7 +31,7 @@ macro_rules! verbs {
 
         impl Verb {
             /// Does it.
-            pub(crate) fn run(&self, context: &Context) -> Result<Exit, CliError> {
+            pub(crate) fn run(&self, context: &Context) -> Result<Exit, UserError> {
                 match self {
                     $($(Verb::$variant(arguments) => $module::run(arguments, context),)+)+
                 }

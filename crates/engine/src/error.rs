@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use network::NetworkError;
-use types::{DType, Shape};
+use types::{DType, Failure, Shape};
 
 use crate::ComputeError;
 
@@ -106,6 +106,14 @@ pub enum EngineError {
     /// The network refused.
     #[error(transparent)]
     Network(NetworkError),
+}
+
+impl Failure for EngineError {
+    fn hint(&self) -> Option<String> {
+        matches!(self, Self::MissingShards { .. }).then(|| {
+            "the download is incomplete; download the rest, or pass another folder with --weights DIR".to_owned()
+        })
+    }
 }
 
 impl From<NetworkError> for EngineError {

@@ -1,6 +1,7 @@
 //! Why a workload cannot be metered.
 
 use network::NetworkError;
+use types::{Exit, Failure};
 
 use crate::shard::UnevenSplit;
 
@@ -33,4 +34,10 @@ pub enum MeterError {
         /// Its name.
         op: &'static str,
     },
+}
+
+impl Failure for MeterError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
 }

@@ -2,7 +2,10 @@
 
 use network::{Model, NetworkError};
 use serde::Deserialize;
-use types::{AttentionKind, DType, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};
+use types::{
+    AttentionKind, DType, Exit, Failure, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind,
+    Workload,
+};
 
 /// Longest prompt or generation that is accepted.
 const MOST_TOKENS: u64 = 100_000_000;
@@ -100,6 +103,12 @@ pub enum WorkloadError {
     /// Images the model cannot take.
     #[error("workload: {0}")]
     Image(#[source] NetworkError),
+}
+
+impl Failure for WorkloadError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
 }
 
 impl WorkloadSettings {

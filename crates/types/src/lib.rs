@@ -75,7 +75,7 @@ pub use deep::region_report::{
     RegionKernel, RegionLaunch, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals,
     RollUp, RolledValue, SectionValue,
 };
-pub use failure::{Exit, Failure};
+pub use failure::{Exit, Failure, UserError};
 pub use likeness::nearest;
 pub use machine::device::{Device, DeviceId, Placement};
 pub use machine::diagnosis::{Check, Diagnosis, Verdict};

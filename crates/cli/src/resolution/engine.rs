@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use config::Overrides;
 use flow::target::{Engine, choose_engine};
 use flow::torch::TorchName;
+use types::UserError;
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::target::{EngineName, TargetArguments};
 
 /// The engine, for a verb that takes any. Where nobody names one, the first line of the run says which it is and why.
-pub(crate) fn choose(arguments: &TargetArguments, given: &Overrides, context: &Context) -> Result<Engine, CliError> {
+pub(crate) fn choose(arguments: &TargetArguments, given: &Overrides, context: &Context) -> Result<Engine, UserError> {
     let (engine, reason) = resolve(arguments, given, context)?;
     if let Some(reason) = reason {
         context.messages.note(format!("engine: {} ({reason})", engine.name()));
@@ -25,18 +25,18 @@ pub(crate) fn choose_for_gpu(
     arguments: &TargetArguments,
     given: &Overrides,
     context: &Context,
-) -> Result<Engine, CliError> {
+) -> Result<Engine, UserError> {
     if device(arguments, given).as_deref() == Some("cpu") {
-        return Err(CliError::usage(format!("`{verb}` profiles a GPU, but the device is cpu"))
+        return Err(UserError::usage(format!("`{verb}` profiles a GPU, but the device is cpu"))
             .hint("use --device cuda:0, or run `llm-perf profile` on the CPU"));
     }
     match resolve(arguments, given, context)? {
         (Engine::Native, None) => {
-            Err(CliError::usage(format!("`{verb}` profiles a GPU, but the native engine runs on the CPU"))
+            Err(UserError::usage(format!("`{verb}` profiles a GPU, but the native engine runs on the CPU"))
                 .hint("use --engine torch to run the same models on a GPU, or put your own command after `--`"))
         }
         (Engine::Native, Some(reason)) => {
-            Err(CliError::failed(format!("`{verb}` profiles a GPU, but no engine on this machine can use one"))
+            Err(UserError::failed(format!("`{verb}` profiles a GPU, but no engine on this machine can use one"))
                 .because(reason)
                 .hint(
                     "name a Python with torch with --python PROGRAM, or put your own command after `--`; `llm-perf \
@@ -57,7 +57,7 @@ fn resolve(
     arguments: &TargetArguments,
     given: &Overrides,
     context: &Context,
-) -> Result<(Engine, Option<String>), CliError> {
+) -> Result<(Engine, Option<String>), UserError> {
     match arguments.engine {
         Some(EngineName::Native) => return Ok((Engine::Native, None)),
         Some(EngineName::Torch) => return Ok((Engine::Torch, None)),
@@ -68,7 +68,7 @@ fn resolve(
                 Some(engine) => return Ok((engine, None)),
                 None if name == "auto" => {}
                 None => {
-                    return Err(CliError::usage(format!("unknown engine `{name}`; expected auto, native or torch"))
+                    return Err(UserError::usage(format!("unknown engine `{name}`; expected auto, native or torch"))
                         .hint("set it with engine=auto or --engine auto"));
                 }
             }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, OverrideSource, Overrides};
 use flow::profile::{DatasetSettings, FedInputs, Feed, InferSettings};
+use types::UserError;
 
 use super::Resolution;
-use crate::error::CliError;
 use crate::target::TargetArguments;
 
 const INPUTS: OverrideSource = OverrideSource::Flag("--inputs");
@@ -30,7 +30,7 @@ pub(super) fn name(overrides: &mut Overrides, feed: Feed, inputs: &OsStr) {
 }
 
 /// `--inputs` beside settings under which no file is read would be ignored in silence.
-pub(super) fn refuse_unread(feed: Feed, config: &Config) -> Result<(), CliError> {
+pub(super) fn refuse_unread(feed: Feed, config: &Config) -> Result<(), UserError> {
     let reason = match feed {
         Feed::Pages => return Ok(()),
         Feed::Pictures => "this model runs on random images",
@@ -40,11 +40,11 @@ pub(super) fn refuse_unread(feed: Feed, config: &Config) -> Result<(), CliError>
         }
         Feed::Prompts => return Ok(()),
     };
-    Err(CliError::usage(format!("--inputs has no effect: {reason}")).hint("remove one of the two"))
+    Err(UserError::usage(format!("--inputs has no effect: {reason}")).hint("remove one of the two"))
 }
 
 /// The `infer` part in the form that suits the model.
-pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliError> {
+pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, UserError> {
     Ok(match feed {
         Feed::Pages => InferSettings::Pages(config.get("infer")?, config.get("infer")?),
         Feed::Prompts => InferSettings::Prompts(config.get("infer")?, config.get("infer")?),
@@ -53,13 +53,13 @@ pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliErr
 }
 
 /// What a run is fed, before anything runs.
-pub(crate) fn expected(arguments: &TargetArguments, resolution: &Resolution) -> Result<FedInputs, CliError> {
+pub(crate) fn expected(arguments: &TargetArguments, resolution: &Resolution) -> Result<FedInputs, UserError> {
     let Resolution { config, model } = resolution;
-    Ok(flow::profile::expected_inputs(&dataset(arguments, config)?, &infer(config, model.feed())?)?)
+    flow::profile::expected_inputs(&dataset(arguments, config)?, &infer(config, model.feed())?)
 }
 
 /// The dataset, or the file list that `inputs.manifest` names in its place.
-pub(super) fn dataset(arguments: &TargetArguments, config: &Config) -> Result<DatasetSettings, CliError> {
+pub(super) fn dataset(arguments: &TargetArguments, config: &Config) -> Result<DatasetSettings, UserError> {
     let mut settings: DatasetSettings = config.get("dataset")?;
     if let Some(inputs) = arguments.inputs.as_ref().filter(|inputs| inputs.to_str().is_none()) {
         settings.root = inputs.into();

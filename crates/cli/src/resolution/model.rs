@@ -8,8 +8,8 @@ use flow::model::{self, ConfigSource, LoadedModel, ModelSettings};
 use flow::profile::Feed;
 use flow::target::Engine;
 use flow::torch::{self, TorchModel, TorchName};
+use types::UserError;
 
-use crate::error::CliError;
 use crate::target::TargetArguments;
 
 /// A model for one of the engines.
@@ -87,17 +87,21 @@ impl EngineModel {
 const DEEPSEEK_OCR_WORKLOAD: &str = "dsocr-standard-v1";
 
 /// The model a configuration names; `named` is what `--model` says.
-pub(crate) fn load(config: &Config, named: Option<&OsStr>) -> Result<LoadedModel, CliError> {
+pub(crate) fn load(config: &Config, named: Option<&OsStr>) -> Result<LoadedModel, UserError> {
     let mut settings: ModelSettings = config.get("model")?;
     // A path that is no text has only its likeness in the configuration.
     if let Some(path) = named.filter(|named| named.to_str().is_none()) {
         settings.config_path = Some(path.into());
     }
-    Ok(model::load(&settings)?)
+    model::load(&settings)
 }
 
 /// The same for an engine.
-pub(crate) fn load_for_engine(engine: Engine, config: &Config, named: Option<&OsStr>) -> Result<EngineModel, CliError> {
+pub(crate) fn load_for_engine(
+    engine: Engine,
+    config: &Config,
+    named: Option<&OsStr>,
+) -> Result<EngineModel, UserError> {
     Ok(match engine {
         Engine::Native => EngineModel::Native(Box::new(load(config, named)?)),
         Engine::Torch => {
@@ -129,7 +133,11 @@ pub(super) fn name(overrides: &mut Overrides, model: &OsStr, source: OverrideSou
 }
 
 /// `--model` and `--weights` as overrides; a small model where the user names none.
-pub(super) fn overrides(engine: Engine, arguments: &TargetArguments, given: &Overrides) -> Result<Overrides, CliError> {
+pub(super) fn overrides(
+    engine: Engine,
+    arguments: &TargetArguments,
+    given: &Overrides,
+) -> Result<Overrides, UserError> {
     let mut overrides = Overrides::default();
     let is_mounted = given.iter().any(|one| one.mounts_at("model"));
     let mut beside = None;
@@ -153,9 +161,9 @@ pub(super) fn overrides(engine: Engine, arguments: &TargetArguments, given: &Ove
 const MODEL: OverrideSource = OverrideSource::Flag("--model");
 
 /// Names the model as PyTorch takes it, and gives back its folder, where it has one.
-fn name_for_torch(overrides: &mut Overrides, model: &OsStr) -> Result<Option<PathBuf>, CliError> {
+fn name_for_torch(overrides: &mut Overrides, model: &OsStr) -> Result<Option<PathBuf>, UserError> {
     let Some(model) = model.to_str() else {
-        return Err(CliError::usage(format!("--model {}: the path is not UTF-8", model.display()))
+        return Err(UserError::usage(format!("--model {}: the path is not UTF-8", model.display()))
             .hint("rename the folder; the torch engine needs a path in UTF-8"));
     };
     match TorchName::of(model) {
@@ -175,7 +183,7 @@ fn name_for_torch(overrides: &mut Overrides, model: &OsStr) -> Result<Option<Pat
             return Ok(Some(path).filter(|path| path.is_dir()));
         }
         TorchName::NotOnDisk(cache) => {
-            return Err(CliError::usage(format!("model `{model}` not found in {}", cache.display()))
+            return Err(UserError::usage(format!("model `{model}` not found in {}", cache.display()))
                 .hint(format!("llm-perf downloads nothing; run `hf download {model}` first")));
         }
     }

@@ -4,14 +4,13 @@ use config::Config;
 use flow::WorkloadSettings;
 use flow::import::WorkloadRequest;
 use serde_json::{Map, Value};
-
-use crate::error::CliError;
+use types::UserError;
 
 /// Quantities that go together: setting one leaves the other open.
 const PAIRS: [[&str; 2]; 2] = [["seq_len", "text_tokens"], ["decode_steps", "max_new_tokens"]];
 
 /// The workload as configured.
-pub(crate) fn settings(config: &Config) -> Result<WorkloadSettings, CliError> {
+pub(crate) fn settings(config: &Config) -> Result<WorkloadSettings, UserError> {
     let mut settings: WorkloadSettings = config.get("workload")?;
     for key in open(config) {
         match key {
@@ -25,18 +24,18 @@ pub(crate) fn settings(config: &Config) -> Result<WorkloadSettings, CliError> {
 }
 
 /// The same by key, for settings that vary.
-pub(crate) fn map(config: &Config) -> Result<Map<String, Value>, CliError> {
+pub(crate) fn map(config: &Config) -> Result<Map<String, Value>, UserError> {
     let mut map: Map<String, Value> = config.get("workload")?;
     map.extend(open(config).map(|key| (key.to_owned(), Value::Null)));
     Ok(map)
 }
 
 /// The workload as far as the user says; what the configuration says by itself does not count.
-pub(crate) fn request(config: &Config, has_model: bool) -> Result<WorkloadRequest, CliError> {
+pub(crate) fn request(config: &Config, has_model: bool) -> Result<WorkloadRequest, UserError> {
     let profile = config.chosen("workload").map(str::to_owned);
     let overridden: Vec<String> = config.set_below("workload").into_iter().map(str::to_owned).collect();
     if !has_model && (profile.is_some() || !overridden.is_empty()) {
-        return Err(CliError::usage("a workload has no effect without a model").hint("add --model NAME"));
+        return Err(UserError::usage("a workload has no effect without a model").hint("add --model NAME"));
     }
     Ok(WorkloadRequest { settings: settings(config)?, profile, overridden })
 }

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use config::{Config, Overrides};
 use flow::analyze::{self, AnalyzeSettings, DEFAULT_DEVICE};
 use flow::runs;
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 
 /// Predict FLOPs, bytes, memory and roofline time from a config.json
@@ -66,7 +65,7 @@ Examples:
 Everything is modelled; no GPU, weights or framework are needed. Times are roofline times. \
 A sweep covers every combination and writes sweep.json, sweep.csv, sweep.svg and sweep.md.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let flags = ModelFlags {
         model: arguments.model.as_deref(),
         workload: arguments.workload.as_deref(),
@@ -106,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Devices of the flag, else of the configuration.
-fn devices(arguments: &Arguments, config: &Config) -> Result<Vec<String>, CliError> {
+fn devices(arguments: &Arguments, config: &Config) -> Result<Vec<String>, UserError> {
     match arguments.hardware.as_slice() {
         [] => Ok(resolution::hardware(config)?.into_iter().collect()),
         named => Ok(named.to_vec()),

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use types::UserError;
 
 use super::{Verb, habit, help};
 use crate::context::Context;
-use crate::error::CliError;
 use crate::message::{Colour, Messages, Verbosity};
 
 /// Show where a language model's time goes, how close it is to the hardware limit, and what to change
@@ -93,7 +93,7 @@ pub(crate) enum Refusal {
     /// A usage error, or a request for help or the version.
     Clap(Box<clap::Error>),
     /// Something that other tools take, and how it is written here.
-    Habit(CliError),
+    Habit(UserError),
 }
 
 impl std::fmt::Display for Refusal {

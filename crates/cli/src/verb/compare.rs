@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flow::compare::{self, CompareRequest, GateLimits};
-use types::{Comparison, Exit, GateOutcome};
+use types::{Comparison, Exit, GateOutcome, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Compare two runs and show which differences are significant
 #[derive(Debug, clap::Args)]
@@ -65,7 +64,7 @@ runs are compared, which also covers run-to-run variation.
 Exit codes:
   0 compared, 1 a run cannot be read, 2 wrong usage, 3 gate undecided, such as with too few repeats, 4 gate failed";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let side = |one: &Option<OsString>, several: &[OsString]| match one {
         Some(run) => vec![run.clone()],
         None => several.to_vec(),

@@ -2,11 +2,10 @@
 
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
-use types::Exit;
+use types::{Exit, UserError};
 
 use super::command_line::CommandLine;
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Print a shell completion script
 #[derive(Debug, clap::Args)]
@@ -22,7 +21,7 @@ Examples:
   llm-perf completions zsh > \"${fpath[1]}/_llm-perf\"
   llm-perf completions fish > ~/.config/fish/completions/llm-perf.fish";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     // Into memory first: the generator panics when its writer fails, and a closed pipe is no reason to panic.
     let mut script = Vec::new();
     generate(arguments.shell, &mut CommandLine::command(), "llm-perf", &mut script);

@@ -6,10 +6,9 @@ use std::fmt::Write as _;
 use config::{Config, Group, Overrides};
 use flow::printable;
 use serde::Serialize;
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution;
 
 /// Show the resolved configuration and its keys
@@ -43,7 +42,7 @@ Examples:
 Most verbs take the same overrides. Some options are short for one: `--device cpu` is the same as \
 `device=cpu`, and `--hardware h200` as `hardware=h200`; -v shows the override behind each option.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let config = resolution::compose(&Overrides::typed(&arguments.overrides)?, context)?;
     let (messages, json) = (&context.messages, arguments.json);
     if arguments.groups {

@@ -10,11 +10,10 @@ use flow::deep::{self, Collector, Deep, DeepRequest, Mode, NcuPreset, NsysPreset
 use flow::import::NamedSubject;
 use flow::runs::{self, RunPurpose};
 use serde::Deserialize;
-use types::{Bytes, Exit, Stage};
+use types::{Bytes, Exit, Stage, UserError};
 
 use super::{Verb, command_line};
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, ModelFlags, Resolution, engine};
 use crate::target::TargetArguments;
 
@@ -106,7 +105,7 @@ fn stage(text: &str) -> Result<Stage, String> {
     Stage::ALL.into_iter().find(|stage| stage.name() == text).ok_or_else(|| format!("expected one of {names}"))
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if let Some(selector) = &arguments.resume {
         return resume(arguments, selector, context);
     }
@@ -125,37 +124,37 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Continues a run, with the arguments it was started with.
-fn resume(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, CliError> {
+fn resume(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, UserError> {
     let run = runs::find(Path::new(runs::DEFAULT_ROOT), selector, RunPurpose::Resume)?;
     let plan = deep::stored_plan(&run)?;
     let here = std::env::current_dir().unwrap_or_default().display().to_string();
     if here != plan.folder {
-        return Err(CliError::usage(format!("the run was started in {}, not in {here}", plan.folder))
+        return Err(UserError::usage(format!("the run was started in {}, not in {here}", plan.folder))
             .hint(format!("cd {} and try again; the run's paths are relative to it", plan.folder)));
     }
     if plan.arguments.iter().any(|word| word.contains(char::REPLACEMENT_CHARACTER)) {
-        return Err(CliError::usage("cannot resume: the run was started with an argument that is not UTF-8")
+        return Err(UserError::usage("cannot resume: the run was started with an argument that is not UTF-8")
             .hint("start a new run"));
     }
     let typed: Vec<_> = std::iter::once("llm-perf".to_owned()).chain(plan.arguments).map(Into::into).collect();
     let parsed = command_line::parse(&typed)
-        .map_err(|error| CliError::usage("this version of llm-perf cannot read plan.json").because(error.to_string()))?;
+        .map_err(|error| UserError::usage("this version of llm-perf cannot read plan.json").because(error.to_string()))?;
     let Verb::Deep(first) = &parsed.verb else {
-        return Err(CliError::usage("plan.json does not belong to a deep run"));
+        return Err(UserError::usage("plan.json does not belong to a deep run"));
     };
     let (request, _) = compose_request(first, &parsed.context())?;
     let outcome = context.progress(|display| deep::resume(&request, &run, &mut |doing| display.doing(doing)))?;
     finish(arguments.json || first.json, &outcome, context)
 }
 
-fn finish(json: bool, outcome: &Deep, context: &Context) -> Result<Exit, CliError> {
+fn finish(json: bool, outcome: &Deep, context: &Context) -> Result<Exit, UserError> {
     context.messages.print_answer(json, &outcome.metrics, || deep::terminal(&outcome.metrics, &outcome.kernels))?;
     let files = [("report", "report.html"), ("kernels", "kernels.md")];
     Ok(context.messages.finish(&outcome.missing, &files.map(|(name, file)| (name, outcome.folder.join(file)))))
 }
 
 /// Everything the flow needs, and the configuration it comes from.
-fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequest, Config), CliError> {
+fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequest, Config), UserError> {
     let target = &arguments.target;
     let typed = Overrides::typed(&arguments.overrides)?;
     let (mode, top_kernels) = extent(arguments, &typed, context)?;
@@ -226,10 +225,10 @@ const OURS: [&str; 9] = [
 ];
 
 /// What the flag and `pipeline.nsys.enabled` say together.
-fn collector(named: CollectorName, nsys: &NsysPreset) -> Result<Collector, CliError> {
+fn collector(named: CollectorName, nsys: &NsysPreset) -> Result<Collector, UserError> {
     Ok(match (named, nsys.enabled) {
         (CollectorName::Nsys | CollectorName::Both, Some(false)) => {
-            return Err(CliError::usage("`--collector` selects Nsight Systems, but pipeline.nsys.enabled is false")
+            return Err(UserError::usage("`--collector` selects Nsight Systems, but pipeline.nsys.enabled is false")
                 .hint("remove one of them"));
         }
         (CollectorName::Auto | CollectorName::Inject, Some(true)) | (CollectorName::Both, _) => Collector::Both,
@@ -264,14 +263,14 @@ fn runner() -> Overrides {
 }
 
 /// How much is collected: from flags, else from the configuration. It comes first, because presets depend on it.
-fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<(ModeName, u32), CliError> {
+fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<(ModeName, u32), UserError> {
     let mut overrides = runner();
     overrides.append(&given.only(&["runner", "run", "artifacts"]));
     let config = resolution::composer(context)?.compose(&overrides)?;
     let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("run.mode"), Ok)?;
     let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("run.top_n_kernels"), Ok)?;
     if !(1..=64).contains(&top_kernels) {
-        return Err(CliError::usage(format!("run.top_n_kernels is {top_kernels}; expected 1 to 64")));
+        return Err(UserError::usage(format!("run.top_n_kernels is {top_kernels}; expected 1 to 64")));
     }
     Ok((mode, top_kernels))
 }

@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Style};
 use flow::calibrate::{CalibrateRequest, calibrate};
 use flow::doctor::{Request, examine};
-use types::{Check, DeviceCalibration, Diagnosis, Exit, Verdict};
+use types::{Check, DeviceCalibration, Diagnosis, Exit, UserError, Verdict};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::message::Paint;
 use crate::screen::{ScreenTable, hanging, terminal_width};
 use flow::printable;
@@ -75,7 +74,7 @@ Environment variables:
 Exit codes:
   0 the default command can run here, 1 it cannot, 2 wrong usage";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if arguments.device != CPU || !arguments.points.is_empty() || !arguments.from.is_empty() {
         return calibrate_device(arguments, context);
     }
@@ -94,11 +93,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Calibrates a device other than this processor; the machine is not examined.
-fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let measures = arguments.device.starts_with("cuda");
     if arguments.points.is_empty() && arguments.from.is_empty() && !measures {
         let message = format!("--device {} requires --points; only cuda:N and cpu can be measured", arguments.device);
-        return Err(CliError::usage(message).hint("use --device cuda:0 to measure the first GPU of this machine"));
+        return Err(UserError::usage(message).hint("use --device cuda:0 to measure the first GPU of this machine"));
     }
     let request = CalibrateRequest {
         device: arguments.device.clone(),

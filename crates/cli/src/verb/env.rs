@@ -1,9 +1,8 @@
 //! `llm-perf env`: the machine and the software on it, as `env.json` of a run records them.
 
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Print the hardware and software of this machine as JSON
 #[derive(Debug, clap::Args)]
@@ -21,7 +20,7 @@ Examples:
 
 Environment variables are omitted, except for a fixed list of those that affect performance.";
 
-pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, UserError> {
     context.messages.print_json(&flow::environment::capture(context.config_dir.as_deref())?)?;
     Ok(Exit::Done)
 }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use flow::export::{self, ExportFormat};
 use flow::runs::{self, RunPurpose};
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Export a timeline to Perfetto and other tools
 #[derive(Debug, clap::Args)]
@@ -49,7 +48,7 @@ enum FormatName {
     Parquet,
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let format = match arguments.format {
         FormatName::Perfetto => ExportFormat::Perfetto,
         FormatName::Collapsed => ExportFormat::Collapsed,

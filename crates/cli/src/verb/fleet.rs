@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use config::Overrides;
 use flow::fleet::{self, FleetRequest};
 use flow::import::{NamedSubject, NcuPreset, RegionChoice};
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution;
 
 /// Compare the ranks of a job, or track runs over time
@@ -44,11 +43,11 @@ ranks. Missing ranks suppress the conclusions that they could affect.
 Exit codes:
   0 success, 1 a file cannot be read, 2 wrong usage or nothing to read, 3 some traces are unreadable or incomplete";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let given = Overrides::default();
     let config = resolution::compose(&given, context)?;
     let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?)
-        .map_err(|(key, error)| CliError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}")))?;
+        .map_err(|(key, error)| UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}")))?;
     let request = FleetRequest {
         folders: arguments.folders.clone(),
         runs: arguments.runs,

@@ -7,8 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{Arg, Command};
-
-use crate::error::CliError;
+use types::UserError;
 
 /// Verbs that measure a command after `--`.
 const TAKING_COMMANDS: [&str; 3] = ["profile", "deep", "regions"];
@@ -61,7 +60,7 @@ enum Found {
 }
 
 /// The habit behind a command line, explained; absent where there is none.
-pub(crate) fn explain(program: &Command, arguments: &[OsString]) -> Option<CliError> {
+pub(crate) fn explain(program: &Command, arguments: &[OsString]) -> Option<UserError> {
     let at = positional(program, program, arguments, 1)?;
     let verb = program.find_subcommand(arguments[at].to_str()?)?;
     let takes_overrides = RUNNING_MODELS.contains(&verb.get_name()) || MODELLING.contains(&verb.get_name());
@@ -133,8 +132,8 @@ fn takes_next(option: &Arg, word: &str) -> bool {
 }
 
 /// Points from an option to the key or the option that stands for it.
-fn of_option(verb: &Command, arguments: &[OsString], option: &str, value: Option<&str>) -> Option<CliError> {
-    let unknown = CliError::usage(format!("unknown option `{option}`"));
+fn of_option(verb: &Command, arguments: &[OsString], option: &str, value: Option<&str>) -> Option<UserError> {
+    let unknown = UserError::usage(format!("unknown option `{option}`"));
     let other = OPTIONS.iter().find(|(names, _)| names.contains(&option)).map(|(_, long)| *long);
     if let Some(long) = other.filter(|long| verb.get_arguments().any(|known| known.get_long() == Some(*long))) {
         return Some(unknown.hint(format!("use `--{long} {}`", value.unwrap_or("VALUE"))));
@@ -152,7 +151,7 @@ fn of_option(verb: &Command, arguments: &[OsString], option: &str, value: Option
 }
 
 /// Points from a word that is no override to the option it belongs to, or to the `--` that is missing before a command.
-fn of_word(verb: &str, arguments: &[OsString], at: usize) -> Option<CliError> {
+fn of_word(verb: &str, arguments: &[OsString], at: usize) -> Option<UserError> {
     let word = arguments[at].as_os_str();
     let line = |words: &[&OsStr]| {
         let before = arguments[1..at].iter().map(OsString::as_os_str);
@@ -160,7 +159,7 @@ fn of_word(verb: &str, arguments: &[OsString], at: usize) -> Option<CliError> {
         let all = [OsStr::new("llm-perf")].into_iter().chain(before).chain(words.iter().copied()).chain(after);
         flow::command_line(all)
     };
-    let unexpected = |what: &str| CliError::usage(format!("unexpected argument `{}`: {what}", word.display()));
+    let unexpected = |what: &str| UserError::usage(format!("unexpected argument `{}`: {what}", word.display()));
     if is_model(word) {
         return Some(
             unexpected("a model goes after --model").hint(format!("use `{}`", line(&["--model".as_ref(), word]))),

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use flow::hardware::{find, list};
-use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag};
+use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::screen::{ScreenTable, hanging, terminal_width};
 use flow::printable;
 
@@ -38,7 +37,7 @@ Rates are dense (without sparsity); a multiply-add counts as two operations. --p
 columns microseconds, low, high and basis to the CSV. Devices of your own are read from \
 hardware/*.yaml in the folder of --config-dir.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let config_dir = context.config_dir.as_deref();
     let messages = &context.messages;
     if let (Some(name), Some(shapes)) = (&arguments.name, &arguments.predict) {

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
 use flow::import::{self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, STANDARD_INPUT, TablesRequest};
-use types::{Bytes, Exit};
+use types::{Bytes, Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 use crate::size::size;
 
@@ -72,7 +71,7 @@ const UNUSED: [&str; 8] =
 /// Files of a folder that are named.
 const NAMED: usize = 4;
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let (files, given) = split_arguments(&arguments.files)?;
     let flags = ModelFlags {
         model: arguments.model.as_deref(),
@@ -87,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         config_dir: context.config_dir.clone(),
     };
     let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?).map_err(|(key, error)| {
-        CliError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}"))
+        UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}"))
             .hint("write an exact name, or a pattern that starts with regex:")
     })?;
     let tables = arguments.tables.as_deref().zip(files.first());
@@ -104,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Files apart from overrides. An override has an equals sign and is no file.
-fn split_arguments(arguments: &[OsString]) -> Result<(Vec<PathBuf>, Overrides), CliError> {
+fn split_arguments(arguments: &[OsString]) -> Result<(Vec<PathBuf>, Overrides), UserError> {
     let (mut given, mut files) = (Vec::new(), Vec::new());
     for argument in arguments {
         match argument.to_str() {
@@ -113,10 +112,10 @@ fn split_arguments(arguments: &[OsString]) -> Result<(Vec<PathBuf>, Overrides), 
         }
     }
     if files.is_empty() {
-        return Err(CliError::usage("no file to import").hint("add a file, or `-` to read stdin"));
+        return Err(UserError::usage("no file to import").hint("add a file, or `-` to read stdin"));
     }
     if files.iter().filter(|file| file.as_os_str() == STANDARD_INPUT).count() > 1 {
-        return Err(CliError::usage("stdin (`-`) can be read only once"));
+        return Err(UserError::usage("stdin (`-`) can be read only once"));
     }
     if let Some(folder) = files.iter().find(|file| file.is_dir()) {
         return Err(is_folder(folder));
@@ -125,8 +124,8 @@ fn split_arguments(arguments: &[OsString]) -> Result<(Vec<PathBuf>, Overrides), 
 }
 
 /// A folder among the files, with what can be done with it.
-fn is_folder(folder: &Path) -> CliError {
-    let error = CliError::usage(format!("{} is a folder; `import` takes files", folder.display()));
+fn is_folder(folder: &Path) -> UserError {
+    let error = UserError::usage(format!("{} is a folder; `import` takes files", folder.display()));
     let fleet = flow::command_line(["llm-perf".as_ref(), "fleet".as_ref(), folder.as_os_str()]);
     let error = error.hint(format!("for the traces of many ranks, use `{fleet}`"));
     let files = import::importable(folder);

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use clap_mangen::Man;
-use types::Exit;
+use types::{Exit, UserError};
 
 use super::command_line::CommandLine;
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Write the manual pages to a folder
 #[derive(Debug, clap::Args)]
@@ -23,10 +22,10 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf man target/man && man target/man/llm-perf-profile.1";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let folder = &arguments.folder;
     let failed = |path: &Path, error: std::io::Error| {
-        CliError::failed(format!("cannot write {}", path.display())).because(error.to_string())
+        UserError::failed(format!("cannot write {}", path.display())).because(error.to_string())
     };
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     // Built, so that options of the program itself stand on the page of every verb too.

@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 
 use flow::model::{self, CacheLayout, LoadedModel};
 use serde::Serialize;
-use types::{DType, Exit};
+use types::{DType, Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution;
 use crate::screen::{ScreenTable, hanging, terminal_width};
 use flow::grouped;
@@ -83,7 +82,7 @@ struct Window {
     layers: u64,
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let rows = match &arguments.name {
         None => model::presets().iter().map(|preset| row(preset.name.as_ref())).collect::<Result<Vec<_>, _>>()?,
         Some(name) => vec![row(name)?],
@@ -95,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     Ok(Exit::Done)
 }
 
-fn row(name: &OsStr) -> Result<ModelRow, CliError> {
+fn row(name: &OsStr) -> Result<ModelRow, UserError> {
     let loaded = model::load(&resolution::model::settings(name))?;
     let preset = model::presets().iter().find(|preset| name == preset.name);
     let facts = loaded.config.facts();

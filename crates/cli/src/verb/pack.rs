@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use flow::pack;
 use flow::runs::{self, RunPurpose};
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::bundle::describe;
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Pack a run into one file to share
 #[derive(Debug, clap::Args)]
@@ -49,7 +48,7 @@ pages are omitted; `left_out` in the index lists them. Review the file before yo
 Exit codes:
   0 packed, 1 the run does not match its manifest or the file cannot be written, 2 wrong usage";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Show)?;
     let packed = context.progress(|display| {
         pack::pack(&run, arguments.out.as_deref(), arguments.redact, &mut |doing| display.doing(doing))

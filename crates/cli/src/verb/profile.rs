@@ -16,10 +16,9 @@ use flow::runs::{RunPurpose, StoredRun};
 use flow::target::Engine;
 use flow::torch::{self, TorchRequest, TorchSettings};
 use flow::workload;
-use types::{Exit, Metrics};
+use types::{Exit, Metrics, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
 use place::RunPlace;
@@ -89,13 +88,13 @@ Without arguments, llm-perf runs a small DeepSeek-OCR with random weights on bui
 language models run on built-in prompts. The native engine runs models on the CPU in FP32; the torch \
 engine runs them in your Python interpreter, on any device.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let given = Overrides::typed(&arguments.overrides)?;
     if arguments.target.is_command() || !arguments.runs.lines.is_empty() {
         return command::run(arguments, &given, context);
     }
     if let Some(flag) = arguments.runs.first_given() {
-        let error = CliError::usage(format!("`{flag}` applies only to a command"));
+        let error = UserError::usage(format!("`{flag}` applies only to a command"));
         let error = match flag {
             "--runs" => error.hint("for a model, set dataset.sampling.repeats=N"),
             "--warmup" => error.hint("for a model, set dataset.sampling.warmup_rounds=N"),
@@ -122,24 +121,20 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let stop = || interrupt.is_set();
     let profile = match model {
         EngineModel::Native(_) if arguments.check_flops => {
-            return Err(CliError::usage("`--check-flops` requires PyTorch, but the engine is native")
+            return Err(UserError::usage("`--check-flops` requires PyTorch, but the engine is native")
                 .hint("add --engine torch"));
         }
         EngineModel::Native(model) => {
             let run = run()?;
             context.progress(|display| {
-                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
-                    .map_err(CliError::from)
-            })?
+                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)})?
         }
         EngineModel::Torch(model) => {
             let torch = resolution::torch_settings(&arguments.target, &config)?;
             let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
             let (request, run) = (TorchRequest { profile: request, torch }, run()?);
             context.progress(|display| {
-                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
-                    .map_err(CliError::from)
-            })?
+                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)})?
         }
     };
     if let Some(rank) = profile.part_of_rank {
@@ -156,27 +151,27 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// The configuration and model of an earlier run, and its metrics.
-fn earlier(selector: &OsStr, given: &Overrides, context: &Context) -> Result<(Resolution, Metrics), CliError> {
+fn earlier(selector: &OsStr, given: &Overrides, context: &Context) -> Result<(Resolution, Metrics), UserError> {
     let run = flow::runs::find(Path::new(flow::runs::DEFAULT_ROOT), selector, RunPurpose::Repeat)?;
     if !flow::runs::is_repeatable(&run) {
         let what = match run.manifest().verb.as_str() {
             "profile" => "it ran a command, not a model".to_owned(),
             verb => format!("it was made by `{verb}`"),
         };
-        return Err(CliError::usage(format!("--from cannot repeat {}: {what}", run.path().display()))
+        return Err(UserError::usage(format!("--from cannot repeat {}: {what}", run.path().display()))
             .hint(format!("run its command again: {}", run.manifest().command.join(" "))));
     }
     let read = |name: &str| {
         let file = run.path().join(name);
         run.read_text(name)
-            .map_err(|error| CliError::usage(format!("cannot read {}: {error}", file.display())))
+            .map_err(|error| UserError::usage(format!("cannot read {}: {error}", file.display())))
             .map(|text| (file.display().to_string(), text))
     };
     let (file, text) = read("config.yaml")?;
     let config = Config::from_resolved(&file, &text, given)?;
     let (file, text) = read("metrics.json")?;
     let metrics =
-        serde_json::from_str(&text).map_err(|error| CliError::usage(format!("cannot read {file}: {error}")))?;
+        serde_json::from_str(&text).map_err(|error| UserError::usage(format!("cannot read {file}: {error}")))?;
     let engine = Engine::find(&config.get::<String>("engine")?).unwrap_or(Engine::Native);
     let model = resolution::model::load_for_engine(engine, &config, None)?;
     let resolution = Resolution { config, model };

@@ -6,13 +6,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flow::query::{self, AnswerPart, QUESTIONS, Query, QueryEngine, QueryError, QueryOutcome, VIEWS};
+use flow::query::{self, AnswerPart, QUESTIONS, Query, QueryEngine, QueryOutcome, VIEWS};
 use flow::{StopRequest, csv_line, json_row, rows_table};
 use serde_json::Value;
-use types::{Bytes, Exit};
+use types::{Bytes, Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::screen::{ScreenTable, terminal_width};
 use crate::size::size;
 
@@ -79,7 +78,7 @@ enum FormatName {
     Parquet,
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if arguments.list {
         let names: Vec<_> = arguments.words.iter().map(|name| name.to_string_lossy().into_owned()).collect();
         return list(&names, context);
@@ -105,20 +104,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             let mut outcome = None;
             query::put(out, |file| {
                 let mut buffered = io::BufWriter::new(file);
-                outcome = Some(answer(&question, format, &stopped, &mut buffered)?);
-                buffered.flush().map_err(QueryError::Taker)
+                outcome = Some(answer(&question, format, &stopped, &mut buffered)?.map_err(query::untaken)?);
+                buffered.flush().map_err(query::untaken)
             })?;
-            outcome.ok_or_else(|| CliError::failed("the query returned no result"))?
+            outcome.ok_or_else(|| UserError::failed("the query returned no result"))?
         }
         (None, _) => {
             let mut ended = None;
             context.messages.data(|out| {
-                let result = answer(&question, format, &stopped, out);
                 // A reader that has had enough ends the query, and is no failure.
-                if let Err(QueryError::Taker(reason)) = result {
-                    return Err(reason);
-                }
-                ended = Some(result);
+                ended = Some(match answer(&question, format, &stopped, out) {
+                    Ok(taken) => Ok(taken?),
+                    Err(error) => Err(error),
+                });
                 Ok(())
             })?;
             match ended {
@@ -141,8 +139,8 @@ fn finish(outcome: &QueryOutcome, out: Option<&Path>, context: &Context) {
 }
 
 /// What is asked, by the last word; the others are folders.
-fn asked(words: &[OsString]) -> Result<Query, CliError> {
-    let Some((last, folders)) = words.split_last() else { return Err(CliError::usage("missing query")) };
+fn asked(words: &[OsString]) -> Result<Query, UserError> {
+    let Some((last, folders)) = words.split_last() else { return Err(UserError::usage("missing query")) };
     // Bytes that are no text are a path.
     let Some(last) = last.to_str() else { return Err(missing(&last.to_string_lossy())) };
     let named = query::is_name(last).then(|| query::find(last));
@@ -164,18 +162,18 @@ fn asked(words: &[OsString]) -> Result<Query, CliError> {
             limit: None,
             time: None,
         }),
-        Ok(_) => Err(CliError::usage("missing run or folder").hint("name one before the query: llm-perf query latest 'SQL'")),
+        Ok(_) => Err(UserError::usage("missing run or folder").hint("name one before the query: llm-perf query latest 'SQL'")),
         Err(folder) => Err(missing(folder)),
     }
 }
 
 /// A folder where a query should be.
-fn missing(folder: &str) -> CliError {
-    CliError::usage(format!("missing query after `{folder}`"))
+fn missing(folder: &str) -> UserError {
+    UserError::usage(format!("missing query after `{folder}`"))
         .hint(format!("add one, such as `llm-perf query {folder} top-kernels`; `llm-perf query --list` lists all"))
 }
 
-fn format(arguments: &Arguments) -> Result<FormatName, CliError> {
+fn format(arguments: &Arguments) -> Result<FormatName, UserError> {
     let ending = arguments.out.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
     let by_name = match ending {
         Some("csv") => FormatName::Csv,
@@ -185,18 +183,18 @@ fn format(arguments: &Arguments) -> Result<FormatName, CliError> {
     };
     let format = arguments.format.unwrap_or(by_name);
     if format == FormatName::Parquet && arguments.out.is_none() {
-        return Err(CliError::usage("cannot print Parquet").hint("name a file with --out FILE"));
+        return Err(UserError::usage("cannot print Parquet").hint("name a file with --out FILE"));
     }
     Ok(format)
 }
 
-/// Writes the answer as it comes; a table when it is whole.
+/// Writes the answer as it comes; a table when it is whole. The error inside is one of writing.
 fn answer(
     question: &Query,
     format: FormatName,
     stop: &dyn Fn() -> bool,
     out: &mut dyn Write,
-) -> Result<QueryOutcome, QueryError> {
+) -> Result<io::Result<QueryOutcome>, UserError> {
     let mut names = Vec::new();
     let mut table: Vec<Vec<Value>> = Vec::new();
     let mut is_first = true;
@@ -227,22 +225,22 @@ fn answer(
         }
         Ok(())
     })?;
+    let Ok(outcome) = outcome else { return Ok(outcome) };
     let end = match format {
         FormatName::Json => out.write_all(if is_first { b"]\n" } else { b"\n]\n" }),
         FormatName::Table => write!(out, "{}", rows_table(&names, &table)),
         FormatName::Csv | FormatName::Parquet => Ok(()),
     };
-    end.map_err(QueryError::Taker)?;
-    Ok(outcome)
+    Ok(end.map(|()| outcome))
 }
 
-fn unknown(what: &str, name: &str, meant: Option<&str>) -> CliError {
+fn unknown(what: &str, name: &str, meant: Option<&str>) -> UserError {
     let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
-    CliError::usage(format!("unknown {what} `{name}`")).hint(format!("{meant}`llm-perf query --list` lists all"))
+    UserError::usage(format!("unknown {what} `{name}`")).hint(format!("{meant}`llm-perf query --list` lists all"))
 }
 
 /// The questions, tables and views, or the SQL of those that are named.
-fn list(names: &[String], context: &Context) -> Result<Exit, CliError> {
+fn list(names: &[String], context: &Context) -> Result<Exit, UserError> {
     if names.is_empty() {
         return context.messages.print(&listing(terminal_width())).map(|()| Exit::Done);
     }

@@ -7,10 +7,9 @@ use flow::model::LoadedModel;
 use flow::profile::{FedInputs, Feed};
 use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
 use flow::target::{Engine, TargetKind};
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, Resolution, engine};
 use crate::target::TargetArguments;
 
@@ -73,7 +72,7 @@ const UNUSED: [&str; 8] = ["infer", "dataset", "runner", "inputs", "engine", "de
 /// Keys of presets that are meant for single kernels, and count here only where the user sets them.
 const LAUNCH_KEYS: [&str; 2] = ["pipeline.ncu.ncu_cli.launch_skip", "pipeline.ncu.ncu_cli.launch_count"];
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let typed = Overrides::typed(&arguments.overrides)?;
     let overrides = overrides(arguments, &typed);
     let (config, model, inputs) = resolve(arguments, &overrides, context)?;
@@ -120,7 +119,7 @@ fn resolve(
     arguments: &Arguments,
     overrides: &Overrides,
     context: &Context,
-) -> Result<(Config, Option<LoadedModel>, Option<FedInputs>), CliError> {
+) -> Result<(Config, Option<LoadedModel>, Option<FedInputs>), UserError> {
     if arguments.target.is_command() || !arguments.from.is_empty() {
         arguments.target.refuse_model(overrides, &["model", "infer"])?;
         return Ok((resolution::compose(overrides, context)?.without(&UNUSED), None, None));
@@ -139,7 +138,7 @@ fn source(
     overrides: &Overrides,
     inputs: Option<FedInputs>,
     context: &Context,
-) -> Result<Source, CliError> {
+) -> Result<Source, UserError> {
     if !arguments.from.is_empty() {
         return Ok(Source::Pages(arguments.from.clone()));
     }
@@ -167,10 +166,10 @@ fn settings(
     config: &Config,
     model: Option<LoadedModel>,
     context: &Context,
-) -> Result<RegionsSettings, CliError> {
+) -> Result<RegionsSettings, UserError> {
     let preset: NcuPreset = config.get("pipeline.ncu")?;
     if !preset.enabled {
-        return Err(CliError::usage("`regions` requires Nsight Compute, but pipeline.ncu.enabled is false")
+        return Err(UserError::usage("`regions` requires Nsight Compute, but pipeline.ncu.enabled is false")
             .hint("set pipeline.ncu.enabled=true"));
     }
     let mut options = preset.ncu_cli;

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use flow::compare::{self, CompareRequest};
 use flow::page;
 use flow::runs::{self, RunPurpose};
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Write a run, or a comparison of two runs, as one HTML page
 #[derive(Debug, clap::Args)]
@@ -48,7 +47,7 @@ Examples:
 The page is self-contained: it needs no network and no other file. The run itself is not changed. In \
 timelines of more than 150,000 events, sub-pixel events are merged; --full keeps them all.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let (name, html) = match &arguments.with {
         None => of_run(arguments, context)?,
         Some(with) => of_comparison(arguments, with)?,
@@ -64,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     Ok(Exit::Done)
 }
 
-fn of_run(arguments: &Arguments, context: &Context) -> Result<(String, String), CliError> {
+fn of_run(arguments: &Arguments, context: &Context) -> Result<(String, String), UserError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;
     let page = page::of_run(&run, arguments.full)?;
     if let Some(reason) = &page.no_timeline {
@@ -78,7 +77,7 @@ fn of_run(arguments: &Arguments, context: &Context) -> Result<(String, String), 
     Ok((format!("{}.html", run.manifest().run_id), page.html))
 }
 
-fn of_comparison(arguments: &Arguments, with: &OsStr) -> Result<(String, String), CliError> {
+fn of_comparison(arguments: &Arguments, with: &OsStr) -> Result<(String, String), UserError> {
     let side = |selector: &OsStr| vec![selector.to_owned()];
     let request = CompareRequest {
         root: arguments.root.clone(),

@@ -4,10 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
+use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, UserError, Verification};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::screen::{ScreenTable, terminal_width};
 use flow::runs::RunPurpose;
 use flow::printable;
@@ -51,7 +50,7 @@ Examples:
   llm-perf runs results/baseline      show a run that was written with --out
   llm-perf runs --json | jq -r '.runs[].path'";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     match &arguments.run {
         Some(selector) if arguments.delete => {
             let run = flow::runs::find(&arguments.root, selector, RunPurpose::Show)?;
@@ -66,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Deletes what is beyond the newest; a run that cannot be deleted is said, and the others go.
-fn keep(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+fn keep(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let mut exit = Exit::Done;
     for run in flow::runs::beyond(&arguments.root, arguments.keep.unwrap_or_default())? {
         match flow::runs::delete(&run) {
@@ -80,7 +79,7 @@ fn keep(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+fn list(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let found = flow::runs::list(&arguments.root)?;
     if found.runs.is_empty() {
         let absent = if arguments.root.exists() { "" } else { " (the folder does not exist)" };
@@ -91,7 +90,7 @@ fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn show(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, CliError> {
+fn show(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, UserError> {
     let run = flow::runs::find(&arguments.root, selector, RunPurpose::Show)?;
     let mut detail = run.detail();
     if arguments.verify {

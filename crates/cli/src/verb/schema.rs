@@ -1,9 +1,8 @@
 //! `llm-perf schema`: the JSON Schema of a document the tool writes.
 
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::screen::{ScreenTable, terminal_width};
 
 /// Print the JSON Schema of a document, or list the documents
@@ -24,7 +23,7 @@ Examples:
   llm-perf schema metrics > metrics.schema.json
   llm-perf schema llm-perf/manifest/1";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if let Some(name) = &arguments.name {
         context.messages.print_json(&flow::validate::schema(name)?)?;
         return Ok(Exit::Done);

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use clap::builder::styling::Style;
 use flow::runs::{self, RunPurpose};
 use flow::show::{self, Glance};
-use types::{Exit, Stage};
+use types::{Exit, Stage, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::screen::stdout_width;
 
 /// Columns where the output is no terminal.
@@ -45,7 +44,7 @@ Examples:
 
 `llm-perf report RUN --open` opens the same run in a browser, with its timeline.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;
     let metrics = show::metrics(&run)?;
     let glance =

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use flow::unpack;
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::bundle::describe;
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Unpack a packed run
 #[derive(Debug, clap::Args)]
@@ -35,7 +34,7 @@ truncated or altered bundle is rejected, and no files are left behind.
 Exit codes:
   0 unpacked, 1 not a bundle, altered, or from a newer llm-perf, 2 wrong usage, or the folder is in use";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let unpacked = context.progress(|display| {
         unpack::unpack(&arguments.file, arguments.out.as_deref(), &mut |doing| display.doing(doing))
     })?;

@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{Exit, FileValidation, ValidationReport, ValidationVerdict};
+use types::{Exit, FileValidation, UserError, ValidationReport, ValidationVerdict};
 
 use crate::context::Context;
-use crate::error::CliError;
 use flow::printable;
 
 /// Check JSON and YAML documents against their schemas
@@ -34,7 +33,7 @@ run must match its manifest.
 Exit codes:
   0 all files are valid, 1 a file is invalid, 2 a file cannot be read or names an unknown schema";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let report = flow::validate::validate_files(&arguments.files);
     context.messages.print_answer(arguments.json, &report, || report.files.iter().map(file_text).collect())?;
     Ok(exit(&report))

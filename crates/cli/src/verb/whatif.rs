@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flow::whatif::{self, Change, CopyFate, Family, Pace, WhatIfRequest};
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 
 /// Predict how changes would affect the time of a run
 #[derive(Debug, clap::Args)]
@@ -82,7 +81,7 @@ enum Overlap {
     Hidden,
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let request = WhatIfRequest {
         subject: arguments.subject.clone(),
         root: arguments.root.clone(),

@@ -6,10 +6,9 @@ use config::Overrides;
 use flow::StopRequest;
 use flow::torch::TorchRequest;
 use flow::workload;
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
 
@@ -47,10 +46,10 @@ workloads`. No files are written unless --prepare or --operators is given. The N
 domain LLM: prefill contains sam, clip and projector; decode_all contains decode_step. Warm-up rounds \
 run inside the range warmup, and PyTorch loads the model inside load.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let target = &arguments.target;
     if target.is_command() {
-        return Err(CliError::usage("`workload` runs a model, not a command").hint("run the command directly"));
+        return Err(UserError::usage("`workload` runs a model, not a command").hint("run the command directly"));
     }
     let given = Overrides::typed(&arguments.overrides)?;
     let engine = engine::choose(target, &given, context)?;
@@ -64,24 +63,20 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let stop = || interrupt.is_set();
     let outcome = match model {
         EngineModel::Native(_) if arguments.operators.is_some() => {
-            return Err(CliError::usage("`--operators` requires torch.profiler, but the engine is native")
+            return Err(UserError::usage("`--operators` requires torch.profiler, but the engine is native")
                 .hint("add --engine torch, or use `llm-perf profile` for the operators of the native engine"));
         }
         EngineModel::Native(model) => {
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
-                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)
-                    .map_err(CliError::from)
-            })?
+                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)})?
         }
         EngineModel::Torch(model) => {
             let request = TorchRequest { profile: request, torch: resolution::torch_settings(target, &config)? };
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
                 let operators = arguments.operators.as_deref();
-                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)
-                    .map_err(CliError::from)
-            })?
+                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)})?
         }
     };
     workload::send_answer(&outcome)?;
@@ -95,13 +90,13 @@ fn prepare(
     resolution: &Resolution,
     folder: &Path,
     context: &Context,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, UserError> {
     let EngineModel::Torch(model) = &resolution.model else {
-        return Err(CliError::usage("`--prepare` requires the torch engine, but the engine is native")
+        return Err(UserError::usage("`--prepare` requires the torch engine, but the engine is native")
             .hint("add --engine torch, or start `llm-perf workload` directly"));
     };
     if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(CliError::usage(format!("{} is not empty", folder.display()))
+        return Err(UserError::usage(format!("{} is not empty", folder.display()))
             .hint("name a new or empty folder; --prepare writes several files"));
     }
     let torch = resolution::torch_settings(&arguments.target, &resolution.config)?;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use config::Overrides;
 use flow::WorkloadSettings;
-use types::Exit;
+use types::{Exit, UserError};
 
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 use crate::screen::{ScreenTable, terminal_width};
 
@@ -32,7 +31,7 @@ Examples:
 
 Profiles of your own are read from workload/*.yaml in the folder of --config-dir.";
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let messages = &context.messages;
     let composer = resolution::composer(context)?;
     let compose = |name: &str| {
@@ -41,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     if let Some(name) = &arguments.name {
         let config = compose(name)?;
-        let settings = config.root().at("workload").ok_or_else(|| CliError::failed("the configuration has no workload"))?;
+        let settings = config.root().at("workload").ok_or_else(|| UserError::failed("the configuration has no workload"))?;
         messages.print_answer(arguments.json, settings, || config::to_yaml(settings))?;
         return Ok(Exit::Done);
     }

@@ -5,7 +5,6 @@
 //! end and writes what came of it; [`tables`] does so in columns.
 
 pub(crate) mod device;
-pub(crate) mod error;
 pub(crate) mod folder;
 pub(crate) mod metrics;
 pub mod model;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use types::UserError;
 
-use super::error::ProfileError;
+use super::error::wrong_setting;
 use super::inputs::DatasetSettings;
 use super::settings::InferSettings;
 use super::tries::TrySettings;
@@ -43,12 +44,12 @@ pub struct ProfileRequest {
 
 impl ProfileRequest {
     /// What every engine needs of the settings.
-    pub(crate) fn check(&self) -> Result<(), ProfileError> {
+    pub(crate) fn check(&self) -> Result<(), UserError> {
         let sampling = &self.dataset.sampling;
         let counts = [("dataset.sampling.epochs", sampling.epochs), ("dataset.sampling.repeats", sampling.repeats)];
         for (key, found) in counts {
             if found == 0 {
-                return Err(ProfileError::Setting { key, expected: "at least 1", found: found.to_string() });
+                return Err(wrong_setting(key, "at least 1", &found.to_string()));
             }
         }
         if let Some(tries) = &self.tries {

@@ -5,9 +5,9 @@ use engine::image::ImageSettings;
 use network::Model;
 use network::config::ModelConfig;
 use serde::Deserialize;
-use types::LogitsKind;
+use types::{LogitsKind, UserError};
 
-use super::error::ProfileError;
+use super::error::wrong_setting;
 use crate::pipeline::model::LoadedModel;
 
 /// Stands for the text of an input in a prompt.
@@ -185,7 +185,7 @@ impl InferSettings {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ProfileError> {
+    pub(crate) fn check(&self) -> Result<(), UserError> {
         match self {
             Self::Pages(page, decoding) => page.check().and_then(|()| decoding.check()),
             Self::Prompts(prompt, decoding) => prompt.check().and_then(|()| decoding.check()),
@@ -194,7 +194,7 @@ impl InferSettings {
     }
 
     /// The native engine computes attention in one way.
-    pub(crate) fn check_attention(&self) -> Result<(), ProfileError> {
+    pub(crate) fn check_attention(&self) -> Result<(), UserError> {
         let Some(decoding) = self.decoding() else { return Ok(()) };
         let expected = "`eager`: the engine has one attention implementation";
         within("infer.attention", format!("`{}`", decoding.attention), decoding.attention == "eager", expected)
@@ -202,7 +202,7 @@ impl InferSettings {
 }
 
 impl PageSettings {
-    fn check(&self) -> Result<(), ProfileError> {
+    fn check(&self) -> Result<(), UserError> {
         for (key, size) in [("infer.base_size", self.base_size), ("infer.image_size", self.image_size)] {
             within(key, size, size.is_multiple_of(16) && (16..=4096).contains(&size), "a multiple of 16, up to 4096")?;
         }
@@ -222,7 +222,7 @@ impl PageSettings {
 }
 
 impl PromptSettings {
-    fn check(&self) -> Result<(), ProfileError> {
+    fn check(&self) -> Result<(), UserError> {
         if let Some(length) = self.seq_len {
             within("infer.seq_len", length, (1..=MOST_TOKENS).contains(&length), "1 to 16,384, or null")?;
         }
@@ -231,7 +231,7 @@ impl PromptSettings {
 }
 
 impl PictureSettings {
-    fn check(&self) -> Result<(), ProfileError> {
+    fn check(&self) -> Result<(), UserError> {
         within("infer.batch", self.batch, (1..=1024).contains(&self.batch), "1 to 1024")?;
         within("infer.image_size", self.image_size, (1..=4096).contains(&self.image_size), "1 to 4096")?;
         within("infer.iterations", self.iterations, (1..=10_000).contains(&self.iterations), "1 to 10,000")
@@ -239,7 +239,7 @@ impl PictureSettings {
 }
 
 impl DecodingSettings {
-    fn check(&self) -> Result<(), ProfileError> {
+    fn check(&self) -> Result<(), UserError> {
         within("infer.batch", self.batch, (1..=1024).contains(&self.batch), "1 to 1024")?;
         let most = self.max_new_tokens;
         within("infer.max_new_tokens", most, (1..=100_000).contains(&most), "1 to 100,000")
@@ -256,6 +256,6 @@ impl DecodingSettings {
     }
 }
 
-fn within(key: &'static str, found: impl ToString, holds: bool, expected: &'static str) -> Result<(), ProfileError> {
-    if holds { Ok(()) } else { Err(ProfileError::Setting { key, expected, found: found.to_string() }) }
+fn within(key: &'static str, found: impl ToString, holds: bool, expected: &'static str) -> Result<(), UserError> {
+    if holds { Ok(()) } else { Err(wrong_setting(key, expected, &found.to_string())) }
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use collect::tool::torch::TriesRequest;
-use types::{Remedies, Remedy};
-
-use super::error::ProfileError;
+use types::{Remedies, Remedy, UserError};
 
 /// Rounds of both sides, at most: enough for an interval, few enough to try a dozen remedies.
 pub(crate) const ROUNDS: u32 = 10;
@@ -21,10 +19,14 @@ pub struct TrySettings {
 
 impl TrySettings {
     /// Refuses remedies that another engine has.
-    pub(crate) fn check(&self, engine: &str) -> Result<(), ProfileError> {
+    pub(crate) fn check(&self, engine: &str) -> Result<(), UserError> {
         let mut all = self.chosen.iter().flatten().flat_map(Remedies::iter);
         match all.find(|remedy| !remedy.engines().contains(&engine)) {
-            Some(remedy) => Err(ProfileError::OtherEngine { remedy, engine: engine.to_owned() }),
+            Some(remedy) => Err(UserError::usage(format!(
+                "remedy `{remedy}` requires the {} engine, but this run uses {engine}",
+                remedy.engines().join(" and ")
+            ))
+            .hint(format!("try the remedies of the {engine} engine with --try auto"))),
             None => Ok(()),
         }
     }

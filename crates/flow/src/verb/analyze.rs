@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use collect::run::StoredRun;
 use meter::WorkloadSettings;
 use network::Class;
-use types::{AnalyticReport, Coverage, Hardware, Metrics, TargetOperatorList};
+pub use report::pages::analytic::terminal as table;
+use types::{Coverage, Exit, Hardware, Metrics, TargetOperatorList, UserError};
 
-pub use crate::pipeline::model::analytic::{Analysis, AnalyzeError, DEFAULT_DEVICE, SUMMARY};
+pub use crate::pipeline::model::analytic::{Analysis, DEFAULT_DEVICE, SUMMARY};
 
 use crate::RunRequest;
-use crate::pipeline::device::hardware::{self, DeviceError};
+use crate::pipeline::device::hardware;
 use crate::pipeline::folder::run::run;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::model::analytic::{launch, lay_out, write};
@@ -35,7 +36,7 @@ pub struct AnalyzeSettings {
 }
 
 /// Analyses; nothing is written.
-pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analysis, AnalyzeError> {
+pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analysis, UserError> {
     let launch = launch(settings.launch_us)?;
     let network = &model.network;
     let target = settings.torchinfo.as_deref().map(target_operators).transpose()?;
@@ -50,11 +51,13 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
 }
 
 /// The analysis beside a run, which must have measured that model on that workload.
-fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError> {
+fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, UserError> {
     let path = run.path().join("metrics.json");
-    let text =
-        collect::document::read(&path).map_err(|reason| AnalyzeError::Unreadable { path: path.clone(), reason })?;
-    let other = |reason: String| AnalyzeError::OtherRun { path: path.clone(), reason };
+    let text = collect::document::read(&path).map_err(UserError::unreadable(&path))?;
+    let other = |reason: String| {
+        UserError::usage(format!("cannot compare the prediction with {}: {reason}", path.display()))
+            .hint("set --model, workload.seq_len, workload.decode_steps and workload.batch to those of the run")
+    };
     let metrics: Metrics = serde_json::from_slice(&text).map_err(|error| other(error.to_string()))?;
     let (model, workload) = (&analysis.report.model.model_id, &analysis.report.workload);
     if metrics.run.model.as_ref() != Some(model) {
@@ -76,13 +79,8 @@ fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError>
     Ok(analysis.beside(&metrics))
 }
 
-/// The report in a few lines, for a terminal.
-pub fn table(report: &AnalyticReport) -> String {
-    report::pages::analytic::terminal(report)
-}
-
 /// Writes an analysis into a run folder of its own; where that is.
-pub fn keep(analysis: &Analysis, config_yaml: &str, request: RunRequest) -> Result<PathBuf, AnalyzeError> {
+pub fn keep(analysis: &Analysis, config_yaml: &str, request: RunRequest) -> Result<PathBuf, UserError> {
     let report = &analysis.report;
     let request =
         RunRequest { model: Some(report.model.model_id.clone()), device: Some(report.device.id.clone()), ..request };
@@ -90,23 +88,23 @@ pub fn keep(analysis: &Analysis, config_yaml: &str, request: RunRequest) -> Resu
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         write(folder, analysis)?;
         folder.end_step("analyze")?;
-        Ok::<_, AnalyzeError>(((), Vec::new()))
+        Ok(((), Vec::new()))
     })?;
     Ok(ended.folder)
 }
 
-fn devices(settings: &AnalyzeSettings) -> Result<Vec<Hardware>, DeviceError> {
+fn devices(settings: &AnalyzeSettings) -> Result<Vec<Hardware>, UserError> {
     let default = [DEFAULT_DEVICE.to_owned()];
     let names = if settings.devices.is_empty() { &default[..] } else { &settings.devices };
     names.iter().map(|name| hardware::find(settings.config_dir.as_deref(), name)).collect()
 }
 
 /// Reads `torchinfo-unique-layers.json`, or the one in a folder.
-fn target_operators(path: &Path) -> Result<TargetOperatorList, AnalyzeError> {
+fn target_operators(path: &Path) -> Result<TargetOperatorList, UserError> {
     let file = if path.is_dir() { path.join("torchinfo-unique-layers.json") } else { path.to_owned() };
-    let text = collect::document::read_text(&file)
-        .map_err(|reason| AnalyzeError::Unreadable { path: file.clone(), reason })?;
-    let mut snapshot = ingest::torchinfo::read(&file.display().to_string(), &text)?;
+    let text = collect::document::read_text(&file).map_err(UserError::unreadable(&file))?;
+    let mut snapshot = ingest::torchinfo::read(&file.display().to_string(), &text)
+        .map_err(|error| UserError::from(error).exiting(Exit::Usage))?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let beside =
         |name: &str| Some(folder.join(name)).filter(|path| path.is_file()).map(|path| path.display().to_string());

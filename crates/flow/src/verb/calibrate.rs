@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,11 +12,9 @@ use collect::tool::torch::{self, CALIBRATE, interpreter};
 use collect::{Command, Output, environment};
 use forecast::{Family, MeasuredPoint, fit, read_points};
 use serde::Deserialize;
-use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag};
+use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag, UserError};
 
-pub use crate::pipeline::device::calibration::CalibrationError;
-
-use crate::pipeline::device::calibration::{THREADS, read_text};
+use crate::pipeline::device::calibration::{THREADS, read_text, unfit_run};
 use crate::pipeline::device::hardware;
 use crate::pipeline::recorded::run_points::{self, RunPoints};
 
@@ -72,10 +71,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const OUTPUT_KEPT: usize = 1 << 16;
 
 /// Calibrates and keeps; `progress` is told what is being done.
-pub fn calibrate(
-    request: &CalibrateRequest,
-    progress: &mut dyn FnMut(&str),
-) -> Result<StoredCalibration, CalibrationError> {
+pub fn calibrate(request: &CalibrateRequest, progress: &mut dyn FnMut(&str)) -> Result<StoredCalibration, UserError> {
     let store = Store::of_this_user()?;
     store.prepare()?;
     let config_dir = request.config_dir.as_deref();
@@ -124,7 +120,7 @@ fn from_runs(
     request: &CalibrateRequest,
     store: &Store,
     progress: &mut dyn FnMut(&str),
-) -> Result<StoredCalibration, CalibrationError> {
+) -> Result<StoredCalibration, UserError> {
     let mut read = Vec::new();
     for selector in &request.from {
         progress(&format!("reading {}", selector.display()));
@@ -197,18 +193,16 @@ fn from_runs(
 }
 
 /// Refuses points of another device or driver than `of` is of.
-fn together(run: &RunPoints, device: &Hardware, driver: Option<&str>, of: &str) -> Result<(), CalibrationError> {
-    let unfit =
-        |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.run.clone(), reason, fix: fix.to_owned() };
+fn together(run: &RunPoints, device: &Hardware, driver: Option<&str>, of: &str) -> Result<(), UserError> {
     if run.device.id != device.id {
         let reason = format!("it ran on {}, but {of} is for {}", run.device.id, device.id);
-        return Err(unfit(reason, "use one command per device"));
+        return Err(unfit_run(&run.run, &reason, "use one command per device"));
     }
     let said =
         |driver: Option<&str>| driver.map_or("an unknown driver".to_owned(), |driver| format!("driver {driver}"));
     if run.driver.as_deref() != driver {
         let reason = format!("it ran with {}, but {of} is for {}", said(run.driver.as_deref()), said(driver));
-        return Err(unfit(reason, "calibrate each driver separately, or set LLM_PERF_DATA_DIR"));
+        return Err(unfit_run(&run.run, &reason, "calibrate each driver separately, or set LLM_PERF_DATA_DIR"));
     }
     Ok(())
 }
@@ -225,7 +219,7 @@ fn fit_what_can_be(
     points: &[MeasuredPoint],
     device: &Hardware,
     measured: bool,
-) -> Result<(Vec<types::CalibratedGroup>, Vec<String>), CalibrationError> {
+) -> Result<(Vec<types::CalibratedGroup>, Vec<String>), UserError> {
     if !measured {
         return Ok((fit(points, device)?, Vec::new()));
     }
@@ -242,7 +236,11 @@ fn fit_what_can_be(
     }
     // Forecasts of models are mostly GEMMs; what was stored before is worth more than this.
     if !groups.iter().any(|group| group.op == Family::Gemm.name()) {
-        return Err(CalibrationError::NoGemm { device: device.id.clone(), points: points.len() });
+        let (device, points) = (&device.id, points.len());
+        return Err(UserError::failed(format!(
+            "only {points} points of {device} were measured, too few for a GEMM curve; nothing was stored"
+        ))
+        .hint("stop other jobs and try again without `--quick`"));
     }
     Ok((groups, notes))
 }
@@ -252,20 +250,16 @@ fn measure(
     request: &CalibrateRequest,
     config_dir: Option<&Path>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Hardware, Vec<MeasuredPoint>, Option<Facts>), CalibrationError> {
-    let failed = |reason: String, output: Vec<String>| CalibrationError::Failed {
-        device: request.device.clone(),
-        reason,
-        output,
-    };
+) -> Result<(Hardware, Vec<MeasuredPoint>, Option<Facts>), UserError> {
+    let failed = |reason: &dyn Display| UserError::failed(format!("cannot calibrate {}: {reason}", request.device));
     let python = interpreter(request.python.as_deref())?;
-    let folder = tempfile::tempdir().map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
     let [program, question, points, facts] =
         ["calibrate.py", "request.json", "points.csv", "facts.json"].map(|name| folder.path().join(name));
     let seconds = if request.quick { 10 } else { 45 };
     let asked = serde_json::json!({"device": request.device, "seconds": seconds, "points": points, "facts": facts});
     for (path, text) in [(&program, CALIBRATE.to_owned()), (&question, asked.to_string())] {
-        std::fs::write(path, text).map_err(|error| failed(error.to_string(), Vec::new()))?;
+        std::fs::write(path, text).map_err(|error| failed(&error))?;
     }
     progress(&format!("measuring {} for about {seconds} s with {}", request.device, python.display()));
     let command: Command =
@@ -273,14 +267,17 @@ fn measure(
     let limits = Limits { time: Some(Duration::from_secs(seconds) + PATIENCE), ..Limits::default() };
     let outcome = Process::start(&command)?.wait(&limits, Interrupt::Forwarded)?;
     if !outcome.succeeded() {
-        let output = outcome.last_lines(8).into_iter().map(str::to_owned).collect();
-        return Err(failed(format!("{} {}", python.display(), outcome.ending), output));
+        return Err(failed(&format_args!("{} {}", python.display(), outcome.ending)).quoting(outcome.last_lines(8)));
     }
-    let answer = std::fs::read_to_string(&facts).map_err(|error| failed(error.to_string(), Vec::new()))?;
-    let facts: Facts =
-        serde_json::from_slice(answer.as_bytes()).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let answer = std::fs::read_to_string(&facts).map_err(|error| failed(&error))?;
+    let facts: Facts = serde_json::from_slice(answer.as_bytes()).map_err(|error| failed(&error))?;
     if facts.moved {
-        return Err(CalibrationError::RatesMoved { device: request.device.clone(), drift: facts.drift });
+        return Err(UserError::failed(format!(
+            "the times of reference operations on {} changed by {:+.1}% during the measurement; nothing was stored",
+            request.device,
+            facts.drift * 100.0
+        ))
+        .hint("stop other jobs and let the device cool down, or lock its clocks with `nvidia-smi -lgc`"));
     }
     let device = hardware::find(config_dir, &facts.device_name)?;
     let points = read_points("measured points", &read_text(&points)?, &device)?;

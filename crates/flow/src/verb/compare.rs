@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
 
 pub use analysis::GateLimits;
 use analysis::{RunRecords, Sides};
 use collect::run::StoredRun;
+pub use report::pages::compare::terminal;
 use report::words::Spoken;
 use serde::de::DeserializeOwned;
-use types::{Comparison, Exit, Failure, ForecastTime, Metrics, RunState};
+use types::{Comparison, ForecastTime, Metrics, RunState, UserError};
 
-use crate::CollectError;
 use crate::pipeline::model::analytic::REPORT;
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
 
@@ -31,100 +30,19 @@ pub struct CompareRequest {
     pub fail_over: Option<GateLimits>,
 }
 
-/// Why there is no comparison.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompareError {
-    /// A run that is not there, or is not a run.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-    /// A run that did not get as far as its metrics.
-    #[error("{} has no metrics.json: the run is {state}{}", path.display(), listed(reasons))]
-    NoMetrics {
-        /// The run folder.
-        path: PathBuf,
-        /// How it stands.
-        state: &'static str,
-        /// Why.
-        reasons: Vec<String>,
-    },
-    /// A run that did not try that.
-    #[error("{} did not try `{remedy}`", path.display())]
-    NotTried {
-        /// The run.
-        path: PathBuf,
-        /// The remedy.
-        remedy: String,
-        /// Those it tried.
-        tried: Vec<String>,
-    },
-    /// A run named twice on one side, which would count one measurement as two.
-    #[error("{} is given twice on the same side", path.display())]
-    Twice {
-        /// The run.
-        path: PathBuf,
-    },
-    /// A file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: io::Error,
-    },
-    /// A file is not what its name says.
-    #[error("cannot read {} as {expected}: {reason}", path.display())]
-    NotADocument {
-        /// The file.
-        path: PathBuf,
-        /// The document it should be.
-        expected: &'static str,
-        /// Where and how it is not.
-        reason: String,
-    },
-    /// The page cannot be written.
-    #[error("cannot write {}: {reason}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: io::Error,
-    },
-}
-
-impl Failure for CompareError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Collect(error) => error.exit(),
-            Self::Twice { .. } | Self::NotTried { .. } => Exit::Usage,
-            _ => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Collect(error) => error.hint(),
-            Self::NoMetrics { .. } => {
-                Some("write one with `llm-perf profile`; list the runs with `llm-perf runs`".to_owned())
-            }
-            Self::NotTried { tried, .. } if tried.is_empty() => {
-                Some("it tried nothing; try remedies with `llm-perf profile --try auto`".to_owned())
-            }
-            Self::NotTried { tried, .. } => Some(format!("it tried {}", tried.join(", "))),
-            Self::NotADocument { path, .. } => Some(format!("check it with `llm-perf validate {}`", path.display())),
-            _ => None,
-        }
-    }
-}
-
 /// Reads the runs and compares them.
-pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
+pub fn compare(request: &CompareRequest) -> Result<Comparison, UserError> {
     let base = side(&request.root, &request.base)?;
     if let (Some(remedy), [run]) = (&request.tried, base.as_slice()) {
         let Some([base, with]) = analysis::try_sides(run, remedy) else {
             let tries = run.metrics.trials.tries.iter().filter(|one| !one.turns.is_empty());
-            let tried = tries.map(|one| one.remedy.to_string()).collect();
-            return Err(CompareError::NotTried { path: PathBuf::from(&run.path), remedy: remedy.clone(), tried });
+            let tried: Vec<String> = tries.map(|one| one.remedy.to_string()).collect();
+            let hint = if tried.is_empty() {
+                "it tried nothing; try remedies with `llm-perf profile --try auto`".to_owned()
+            } else {
+                format!("it tried {}", tried.join(", "))
+            };
+            return Err(UserError::usage(format!("{} did not try `{remedy}`", run.path)).hint(hint));
         };
         return Ok(compared(&[base], &[with], request.fail_over.clone()));
     }
@@ -151,28 +69,23 @@ pub fn stages(first: &Metrics, second: &Metrics) -> String {
     report::pages::compare::stages_terminal(&comparison)
 }
 
-/// The comparison for a terminal, with so many rows per table beside the stages.
-pub fn terminal(comparison: &Comparison, most_rows: usize) -> String {
-    report::pages::compare::terminal(comparison, most_rows)
-}
-
 /// The comparison as a Markdown page.
 pub fn markdown(comparison: &Comparison, most_rows: usize) -> String {
     report::pages::compare::page(comparison, most_rows).markdown()
 }
 
 /// Writes a page to a file.
-pub fn write_page(path: &Path, page: &str) -> Result<(), CompareError> {
-    std::fs::write(path, page).map_err(|reason| CompareError::Unwritable { path: path.to_owned(), reason })
+pub fn write_page(path: &Path, page: &str) -> Result<(), UserError> {
+    std::fs::write(path, page).map_err(UserError::io("write", path))
 }
 
-fn side(root: &Path, selectors: &[OsString]) -> Result<Vec<RunRecords>, CompareError> {
+fn side(root: &Path, selectors: &[OsString]) -> Result<Vec<RunRecords>, UserError> {
     let mut seen = BTreeSet::new();
     let mut runs = Vec::new();
     for selector in selectors {
         let (place, run) = read(root, selector)?;
         if !seen.insert(std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone())) {
-            return Err(CompareError::Twice { path: place });
+            return Err(UserError::usage(format!("{} is given twice on the same side", place.display())));
         }
         runs.push(run);
     }
@@ -180,7 +93,7 @@ fn side(root: &Path, selectors: &[OsString]) -> Result<Vec<RunRecords>, CompareE
 }
 
 /// One run and the file or folder it was read from.
-fn read(root: &Path, selector: &OsStr) -> Result<(PathBuf, RunRecords), CompareError> {
+fn read(root: &Path, selector: &OsStr) -> Result<(PathBuf, RunRecords), UserError> {
     let path = Path::new(selector);
     if path.is_file() {
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -195,12 +108,14 @@ fn read(root: &Path, selector: &OsStr) -> Result<(PathBuf, RunRecords), CompareE
     let file = run.path().join("metrics.json");
     if !file.exists() {
         let (state, reasons) = run.state();
-        return Err(CompareError::NoMetrics { path: run.path().to_owned(), state: word(state), reasons });
+        let (path, state, reasons) = (run.path().display(), word(state), listed(&reasons));
+        return Err(UserError::failed(format!("{path} has no metrics.json: the run is {state}{reasons}"))
+            .hint("write one with `llm-perf profile`; list the runs with `llm-perf runs`"));
     }
     Ok((run.path().to_owned(), records(&file, run.path(), Some(&run))?))
 }
 
-fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<RunRecords, CompareError> {
+fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<RunRecords, UserError> {
     let (state, reasons) = run.map(StoredRun::state).map_or((None, Vec::new()), |(state, why)| (Some(state), why));
     let environment = folder.join("env.json");
     let inputs = folder.join("inputs.yaml");
@@ -216,7 +131,7 @@ fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<Run
 }
 
 /// What the analytic model of a run forecasts of its stages.
-fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, CompareError> {
+fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, UserError> {
     #[derive(serde::Deserialize)]
     struct Stages {
         stages: BTreeMap<String, ForecastTime>,
@@ -228,22 +143,24 @@ fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, CompareErr
     Ok(stages.into_iter().filter(|(_, time)| time.forecast_ns.is_some_and(|time| time.get() > 0)).collect())
 }
 
-fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {
+fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, UserError> {
     let text = text(path)?;
     serde_json::from_slice(text.as_bytes()).map_err(|error| no_document(path, expected, &error))
 }
 
-fn yaml<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {
+fn yaml<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, UserError> {
     let text = text(path)?;
     serde_saphyr::from_str(&text).map_err(|error| no_document(path, expected, &error))
 }
 
-fn text(path: &Path) -> Result<String, CompareError> {
-    collect::document::read_text(path).map_err(|reason| CompareError::Unreadable { path: path.to_owned(), reason })
+fn text(path: &Path) -> Result<String, UserError> {
+    collect::document::read_text(path).map_err(UserError::io("read", path))
 }
 
-fn no_document(path: &Path, expected: &'static str, error: &dyn std::error::Error) -> CompareError {
-    CompareError::NotADocument { path: path.to_owned(), expected, reason: error.to_string() }
+fn no_document(path: &Path, expected: &'static str, error: &dyn std::error::Error) -> UserError {
+    let path = path.display();
+    UserError::failed(format!("cannot read {path} as {expected}: {error}"))
+        .hint(format!("check it with `llm-perf validate {path}`"))
 }
 
 fn word(state: RunState) -> &'static str {

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use collect::calibrate::{self, CalibrationSettings, Store};
 use collect::doctor::{Probe, diagnose};
-use types::{Calibration, DeviceCalibration, Diagnosis, LaunchCost, SchemaTag};
+use types::{Calibration, DeviceCalibration, Diagnosis, LaunchCost, SchemaTag, UserError};
 
 use crate::pipeline::device::calibration::THREADS;
-use crate::pipeline::device::hardware::DeviceError;
 use crate::pipeline::device::machine::capture_with_facts;
 
 /// What to look at.
@@ -22,7 +21,7 @@ pub struct Request {
 }
 
 /// Looks; `progress` is told what is being measured.
-pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diagnosis, DeviceError> {
+pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diagnosis, UserError> {
     if request.calibrate {
         let store = Store::of_this_user()?;
         store.prepare()?;
@@ -39,7 +38,7 @@ pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diag
 const NO_LAUNCH: LaunchCost = LaunchCost { eager_us: 0.0, graph_us: 0.0, synchronise_us: 0.0, plan_us: None };
 
 /// Measures single operations too and keeps what is fitted to them, for forecasts.
-fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str)) -> Result<(), DeviceError> {
+fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str)) -> Result<(), UserError> {
     let hardware = calibrate::hardware(rates);
     let table = calibrate::points(&CalibrationSettings::default(), progress)?;
     let fitted = forecast::read_points("measured points", &table, &hardware)

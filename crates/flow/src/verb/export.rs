@@ -7,13 +7,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use collect::run::{StoredRun, sha256};
-use types::{Exit, Failure};
+use types::UserError;
 
-use crate::CollectError;
-use crate::pipeline::error::ImportError;
 use crate::pipeline::recorded::provenance::NATIVE_TRACE;
-use crate::pipeline::recorded::recording::{Recording, RecordingError};
-use crate::pipeline::tables::of_run::{self as run_tables, RunTablesError};
+use crate::pipeline::recorded::recording::{Recording, no_timeline, source_gone, unreadable};
+use crate::pipeline::tables::of_run as run_tables;
 use crate::pipeline::trace;
 
 /// A format a timeline can be written in.
@@ -25,60 +23,6 @@ pub enum ExportFormat {
     Collapsed,
     /// A folder of Parquet tables.
     Parquet,
-}
-
-/// Why there is no export.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExportError {
-    /// The run has no timeline.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
-    /// Something is in the way.
-    #[error("{} already exists", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The export cannot be written.
-    #[error("cannot write {}: {reason}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: String,
-    },
-    /// A source that a reader refuses.
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    /// Tables that cannot be written.
-    #[error(transparent)]
-    Tables(#[from] RunTablesError),
-    /// The run.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-}
-
-impl Failure for ExportError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Exists { .. } => Exit::Usage,
-            Self::Recording(error) => error.exit(),
-            Self::Tables(error) => error.exit(),
-            Self::Io { .. } | Self::Import(_) | Self::Collect(_) => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Recording(error) => error.hint(),
-            Self::Exists { .. } => Some("nothing was overwritten; choose another file with `--out FILE`".to_owned()),
-            Self::Io { .. } => None,
-            Self::Import(error) => error.hint(),
-            Self::Tables(error) => error.hint(),
-            Self::Collect(error) => error.hint(),
-        }
-    }
 }
 
 impl fmt::Display for ExportFormat {
@@ -103,51 +47,53 @@ impl ExportFormat {
 }
 
 /// Writes the timeline of a run; where to.
-pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Result<PathBuf, ExportError> {
+pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Result<PathBuf, UserError> {
     let id = run.manifest().run_id.clone();
     let path = out.map_or_else(|| PathBuf::from(format.file_name(&id)), Path::to_owned);
     if path.symlink_metadata().is_ok() {
-        return Err(ExportError::Exists { path });
+        return Err(UserError::usage(format!("{} already exists", path.display()))
+            .hint("nothing was overwritten; choose another file with `--out FILE`"));
     }
-    let unwritable = |error: report::ReportError| ExportError::Io { path: path.clone(), reason: error.to_string() };
+    let unwritable = |reason: String| UserError::failed(format!("cannot write {}: {reason}", path.display()));
     let recorded = || timeline(run, &id);
     let bytes = match format {
         _ if run.has_file(NATIVE_TRACE) => native(run, &id, format)?,
-        ExportFormat::Perfetto => report::export::perfetto_json(&recorded()?).map_err(unwritable)?.into_bytes(),
+        ExportFormat::Perfetto => {
+            let json = report::export::perfetto_json(&recorded()?);
+            json.map_err(|error| unwritable(error.to_string()))?.into_bytes()
+        }
         ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?).into_bytes(),
         ExportFormat::Parquet => {
             run_tables::write(run, &path)?;
             return Ok(path);
         }
     };
-    let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
-    std::fs::write(&path, bytes).map_err(failed)?;
+    std::fs::write(&path, bytes).map_err(|error| unwritable(error.to_string()))?;
     Ok(path)
 }
 
 /// The operators of our own engine, which were written down when they ran.
-fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, ExportError> {
+fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, UserError> {
     if format != ExportFormat::Perfetto {
         let reason = "its operators ran on the host, which only `--format perfetto` exports";
-        return Err(RecordingError::NoTimeline { run: id.to_owned(), reason }.into());
+        return Err(no_timeline(id, reason));
     }
     let path = run.path().join(NATIVE_TRACE);
-    let changed = || RecordingError::SourceGone { path: path.clone(), state: "has changed", run: id.to_owned() };
-    let packed = run
-        .read(NATIVE_TRACE)
-        .map_err(|error| RecordingError::Unreadable { path: path.clone(), reason: error.to_string() })?;
+    let changed = || source_gone(&path, "has changed", id);
+    let packed = run.read(NATIVE_TRACE).map_err(|error| unreadable(&path, &error))?;
     if run.manifest().files.iter().all(|file| file.path != NATIVE_TRACE || file.sha256 != sha256(&packed)) {
-        return Err(changed().into());
+        return Err(changed());
     }
-    Ok(report::export::native_unpacked(&packed).map_err(|_| changed())?)
+    report::export::native_unpacked(&packed).map_err(|_| changed())
 }
 
-fn timeline(run: &StoredRun, id: &str) -> Result<types::timeline::Timeline, ExportError> {
-    let nothing = |reason| RecordingError::NoTimeline { run: id.to_owned(), reason }.into();
+fn timeline(run: &StoredRun, id: &str) -> Result<types::timeline::Timeline, UserError> {
     let mut timelines = trace::timelines(&Recording::of(run)?.files)?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
-        (None, _) => Err(nothing("its sources contain only sums and counters")),
-        (Some(_), false) => Err(nothing("it has several timelines, one per rank; import and export them one by one")),
+        (None, _) => Err(no_timeline(id, "its sources contain only sums and counters")),
+        (Some(_), false) => {
+            Err(no_timeline(id, "it has several timelines, one per rank; import and export them one by one"))
+        }
     }
 }

@@ -8,19 +8,17 @@ use std::path::{Path, PathBuf};
 
 use analysis::fleet::{RankFacts, RunQuantities};
 use collect::run::{RunFolder, StoredRun};
+pub use report::pages::fleet::terminal;
 use report::words::Spoken;
-use types::{Environment, Exit, Failure, Fleet, Metrics, SchemaTag};
+use types::{Environment, Fleet, Metrics, SchemaTag, UserError};
 
-use crate::CollectError;
 use crate::RunRequest;
 use crate::pipeline::device::hardware;
-use crate::pipeline::error::ImportError;
-use crate::pipeline::error::tables::TablesError;
 use crate::pipeline::folder::run::{EndedRun, run};
-use crate::pipeline::recorded::recording::{self, RecordingError};
+use crate::pipeline::recorded::recording;
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::subject::imported;
-use crate::pipeline::tables::files::{TableFiles, TableFilesError, table_files};
+use crate::pipeline::tables::files::{TableFiles, some_table_files, table_files};
 use crate::pipeline::tables::{self, TablesRequest};
 use crate::pipeline::trace::regions::RegionChoice;
 use crate::pipeline::trace::{MEMORY, TraceFiles};
@@ -52,82 +50,12 @@ pub struct FleetRun {
     pub missing: Vec<String>,
 }
 
-/// Why there is nothing to tell.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FleetError {
-    /// Nothing of use.
-    #[error("{} {what}", folder.display())]
-    Nothing {
-        /// The folder.
-        folder: PathBuf,
-        /// What it lacks.
-        what: &'static str,
-        /// What to do.
-        hint: &'static str,
-    },
-    /// One rank twice.
-    #[error("duplicate rank {rank} of {job}: {} and {}", one.display(), other.display())]
-    Twice {
-        /// The rank.
-        rank: u32,
-        /// The job.
-        job: String,
-        /// Its tables.
-        one: PathBuf,
-        /// The others.
-        other: PathBuf,
-    },
-    /// Folders of tables.
-    #[error(transparent)]
-    Files(#[from] TableFilesError),
-    /// Tables.
-    #[error(transparent)]
-    Tables(#[from] TablesError),
-    /// A trace.
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    /// A run that cannot be read.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
-    /// The run folder.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-}
-
-impl Failure for FleetError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Nothing { .. } | Self::Twice { .. } => Exit::Usage,
-            Self::Files(error) => error.exit(),
-            Self::Tables(error) => error.exit(),
-            Self::Import(error) => error.exit(),
-            Self::Recording(error) => error.exit(),
-            Self::Collect(error) => error.exit(),
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Nothing { hint, .. } => Some((*hint).to_owned()),
-            Self::Twice { .. } => {
-                Some("give each job its own name: `llm-perf import FILE --tables DIR --job NAME`".to_owned())
-            }
-            Self::Files(error) => error.hint(),
-            Self::Tables(error) => error.hint(),
-            Self::Import(error) => error.hint(),
-            Self::Recording(error) => error.hint(),
-            Self::Collect(error) => error.hint(),
-        }
-    }
-}
-
 /// Looks at all ranks, or all runs, together and writes what it finds into a run folder.
 pub fn fleet(
     request: &FleetRequest,
     run_request: RunRequest,
     progress: &mut dyn FnMut(&str),
-) -> Result<FleetRun, FleetError> {
+) -> Result<FleetRun, UserError> {
     let found = found(request)?;
     let EndedRun { value: fleet, folder, missing } = run(run_request, |folder| {
         let (fleet, missing) = match found {
@@ -139,14 +67,9 @@ pub fn fleet(
         folder.write_file("report.md", report::pages::fleet::page(&fleet).markdown().as_bytes())?;
         folder.write_file("report.html", report::html::fleet_page(&fleet).as_bytes())?;
         folder.end_step("fleet")?;
-        Ok::<_, FleetError>((fleet, missing))
+        Ok((fleet, missing))
     })?;
     Ok(FleetRun { fleet, folder, missing })
-}
-
-/// For a terminal.
-pub fn terminal(fleet: &Fleet) -> String {
-    report::pages::fleet::terminal(fleet)
 }
 
 enum Found {
@@ -156,42 +79,36 @@ enum Found {
 }
 
 /// What the folders hold; checked before a run folder is made.
-fn found(request: &FleetRequest) -> Result<Found, FleetError> {
+fn found(request: &FleetRequest) -> Result<Found, UserError> {
     if request.runs {
         let mut runs = Vec::new();
         for folder in &request.folders {
             let before = runs.len();
             look_for_runs(folder, 3, &mut runs);
             if runs.len() == before {
-                let (what, hint) =
-                    ("contains no run with metrics", "pass a folder of runs, such as tmp/profile-output");
-                return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
+                return Err(UserError::usage(format!("{} contains no run with metrics", folder.display()))
+                    .hint("pass a folder of runs, such as tmp/profile-output"));
             }
         }
         return Ok(Found::Runs(runs));
     }
-    match table_files(&request.folders) {
-        Ok(files) => Ok(Found::Ranks(files)),
-        // Not one of them holds a table.
-        Err(TableFilesError::None { .. }) => {
-            let mut traces = Vec::new();
-            for folder in &request.folders {
-                let before = traces.len();
-                look_for_traces(folder, &mut traces)?;
-                if traces.len() == before {
-                    let what = "contains neither tables nor traces";
-                    let hint = "write tables with `llm-perf import FILE --tables DIR`, one command per rank";
-                    return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
-                }
-            }
-            Ok(Found::Traces(traces))
-        }
-        Err(error) => Err(error.into()),
+    if let Some(files) = table_files(&request.folders)? {
+        return Ok(Found::Ranks(files));
     }
+    let mut traces = Vec::new();
+    for folder in &request.folders {
+        let before = traces.len();
+        look_for_traces(folder, &mut traces)?;
+        if traces.len() == before {
+            return Err(UserError::usage(format!("{} contains neither tables nor traces", folder.display()))
+                .hint("write tables with `llm-perf import FILE --tables DIR`, one command per rank"));
+        }
+    }
+    Ok(Found::Traces(traces))
 }
 
-fn look_for_traces(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), TablesError> {
-    let io = |reason| TablesError::Io { path: folder.to_owned(), reason };
+fn look_for_traces(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), UserError> {
+    let io = |reason| UserError::failed(format!("{}: {reason}", folder.display()));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();
@@ -221,8 +138,8 @@ fn look_for_runs(folder: &Path, depth: usize, found: &mut Vec<StoredRun>) {
 }
 
 /// Reads the small tables of every rank.
-fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Fleet, FleetError> {
-    let catalogue = hardware::catalogue(request.subject.config_dir.as_deref()).map_err(ImportError::from)?;
+fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Fleet, UserError> {
+    let catalogue = hardware::catalogue(request.subject.config_dir.as_deref())?;
     let mut jobs: BTreeMap<&str, Vec<(&Path, RankFacts)>> = BTreeMap::new();
     let count = files.ranks().count();
     for (number, (job, folder)) in files.ranks().enumerate() {
@@ -236,8 +153,9 @@ fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut
         let ranks = jobs.entry(job).or_default();
         let same = ranks.iter().find(|(_, other)| other.rank.is_some() && other.rank == facts.rank);
         if let (Some((one, _)), Some(rank)) = (same, facts.rank) {
-            let [one, other] = [*one, folder].map(Path::to_owned);
-            return Err(FleetError::Twice { rank, job: job.to_owned(), one, other });
+            let [one, other] = [*one, folder].map(Path::display);
+            return Err(UserError::usage(format!("duplicate rank {rank} of {job}: {one} and {other}"))
+                .hint("give each job its own name: `llm-perf import FILE --tables DIR --job NAME`"));
         }
         ranks.push((folder, facts));
     }
@@ -254,14 +172,14 @@ fn of_traces(
     request: &FleetRequest,
     files: &[PathBuf],
     progress: &mut dyn FnMut(&str),
-) -> Result<(Fleet, Vec<String>), FleetError> {
-    let named = request.subject.named_hardware().map_err(ImportError::from)?;
+) -> Result<(Fleet, Vec<String>), UserError> {
+    let named = request.subject.named_hardware()?;
     let place = folder.path().join("tables");
     collect::spill::start(folder.path(), MEMORY);
     let mut missing = Vec::new();
     let mut last = None;
     for file in files {
-        let mut one = || -> Result<Vec<String>, FleetError> {
+        let mut one = || -> Result<Vec<String>, UserError> {
             let opened = TraceFiles::open(std::slice::from_ref(file), progress)?;
             let traces = opened.read(request.subject.model_id().as_deref(), &request.regions, progress)?;
             let imported = imported::analyse(folder.id(), traces, &request.subject, named.as_ref(), &request.regions)?;
@@ -277,10 +195,10 @@ fn of_traces(
             }
         }
     }
-    let ranks = match (table_files(std::slice::from_ref(&place)), last) {
+    let ranks = match (some_table_files(std::slice::from_ref(&place)), last) {
         (Ok(files), _) => files,
         (Err(_), Some(error)) => return Err(error),
-        (Err(error), None) => return Err(error.into()),
+        (Err(error), None) => return Err(error),
     };
     // The run folder may be named by a path that is not the one the system knows.
     let root = std::fs::canonicalize(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
@@ -294,7 +212,7 @@ fn of_traces(
 }
 
 /// Quantities of every run, over time.
-fn of_runs(runs: &[StoredRun], progress: &mut dyn FnMut(&str)) -> Result<(Fleet, Vec<String>), FleetError> {
+fn of_runs(runs: &[StoredRun], progress: &mut dyn FnMut(&str)) -> Result<(Fleet, Vec<String>), UserError> {
     let mut quantities = Vec::new();
     let mut missing = Vec::new();
     for (number, run) in runs.iter().enumerate() {

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use collect::run::RunFolder;
-use types::{Bytes, Hardware, Metrics};
+use types::{Bytes, Hardware, Metrics, UserError};
 
-pub use crate::pipeline::error::ImportError;
-pub use crate::pipeline::error::tables::TablesError;
 pub use crate::pipeline::model::workload::WorkloadRequest;
 pub use crate::pipeline::subject::NamedSubject;
 pub use crate::pipeline::tables::TablesRequest;
@@ -56,7 +54,7 @@ pub fn import(
     run_request: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<Import, ImportError> {
+) -> Result<Import, UserError> {
     let named = request.subject.named_hardware()?;
     let files = TraceFiles::open(&request.files, progress)?;
     let device = named.as_ref().map(|hardware| hardware.id.clone());
@@ -76,7 +74,7 @@ fn fill(
     files: &TraceFiles,
     named: Option<&Hardware>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Metrics, Vec<String>), ImportError> {
+) -> Result<(Metrics, Vec<String>), UserError> {
     let subject = &request.subject;
     let traces = files.read(subject.model_id().as_deref(), &request.regions, progress)?;
     provenance::write(folder, &provenance::of_sources(&traces.sources))?;
@@ -103,7 +101,7 @@ fn fill(
         operator_rows: None,
         timeline: traces.timeline(),
     };
-    analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref()).map_err(Box::new)?;
+    analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref())?;
     bundle::write(folder, &bundle)?;
     folder.end_step("report")?;
     Ok((metrics, traces.missing))

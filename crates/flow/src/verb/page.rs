@@ -8,54 +8,15 @@ use std::path::{Path, PathBuf};
 use collect::run::StoredRun;
 use report::Page;
 use report::html::RunPageKind;
-use types::{Comparison, Exit, Failure, Metrics};
+use types::{Comparison, Metrics, UserError};
 
-use crate::CollectError;
 use crate::pipeline::folder::bundle;
 use crate::pipeline::folder::documents::RunDocuments;
-use crate::pipeline::recorded::recording::{self, RecordingError};
+use crate::pipeline::recorded::recording;
 use crate::pipeline::trace::{self, Placed};
 
 /// Rows of each table of changes in the page of a comparison.
 const CHANGES: usize = 50;
-
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PageError {
-    /// The run.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-    /// Its metrics cannot be read.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
-    /// The page cannot be written.
-    #[error("cannot write {}: {reason}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-}
-
-impl Failure for PageError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Collect(error) => error.exit(),
-            Self::Recording(error) => error.exit(),
-            Self::Unwritable { .. } => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Collect(error) => error.hint(),
-            Self::Recording(error) => error.hint(),
-            Self::Unwritable { .. } => Some("choose a file in another folder with `--out FILE`".to_owned()),
-        }
-    }
-}
 
 /// A page, and what it lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +28,7 @@ pub struct RunPage {
 }
 
 /// The page of a run. With `full`, its timeline holds every event, however many there are.
-pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
+pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, UserError> {
     let metrics = recording::metrics(run)?;
     let pages = pages(run, &metrics);
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
@@ -78,18 +39,14 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
 }
 
 /// Writes the pictures of a run that stay as they are to a folder, as SVG files; their names.
-pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
+pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, UserError> {
     let metrics = recording::metrics(run)?;
     let documents = RunDocuments::read(run.path());
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| PageError::Unwritable { path, reason }
-    };
-    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    std::fs::create_dir_all(folder).map_err(unwritable(folder))?;
     let mut files = Vec::new();
     for picture in report::html::pictures(&analysis::view::run(&metrics), &documents.shown()) {
         let path = folder.join(picture.file_name());
-        std::fs::write(&path, picture.file()).map_err(failed(&path))?;
+        std::fs::write(&path, picture.file()).map_err(unwritable(&path))?;
         files.push(path);
     }
     Ok(files)
@@ -101,8 +58,13 @@ pub fn of_comparison(comparison: &Comparison) -> String {
 }
 
 /// Writes the page.
-pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
-    std::fs::write(path, html).map_err(|reason| PageError::Unwritable { path: path.to_owned(), reason })
+pub fn write(path: &Path, html: &str) -> Result<(), UserError> {
+    std::fs::write(path, html).map_err(unwritable(path))
+}
+
+fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> UserError {
+    let error = UserError::io("write", path);
+    move |reason| error(reason).hint("choose a file in another folder with `--out FILE`")
 }
 
 /// Every page, from the documents of the run. What it assumed is kept as text alone, and shown as that.
@@ -121,10 +83,10 @@ fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
 }
 
 fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
-    let files = recording::files(run, metrics).map_err(|error| match error {
-        RecordingError::NoTimeline { reason, .. } => reason.to_owned(),
-        other => other.to_string(),
-    })?;
+    if metrics.conditions.trace.is_none() {
+        return Err(recording::NOTHING_RECORDED.to_owned());
+    }
+    let files = recording::files(run, metrics).map_err(|error| error.to_string())?;
     let mut timelines = trace::placed(&files, metrics.run.model.as_deref()).map_err(|error| error.to_string())?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),

@@ -4,17 +4,22 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use forecast::{Estimator, read_shapes};
-
-pub use crate::pipeline::device::calibration::CalibrationError;
+use types::UserError;
 
 use crate::pipeline::device::calibration::{read_text, stored};
 use crate::pipeline::device::hardware;
 
 /// The table in `shapes` with the columns `microseconds`, `low`, `high` and `basis`.
-pub fn predict(config_dir: Option<&Path>, device: &str, shapes: &Path) -> Result<String, CalibrationError> {
+pub fn predict(config_dir: Option<&Path>, device: &str, shapes: &Path) -> Result<String, UserError> {
     let device = hardware::find(config_dir, device)?;
     let table = read_shapes(&shapes.display().to_string(), &read_text(shapes)?)?;
-    let calibration = stored(&device)?.ok_or_else(|| CalibrationError::NotCalibrated { device: device.id.clone() })?;
+    let calibration = stored(&device)?.ok_or_else(|| {
+        let device = &device.id;
+        UserError::usage(format!("{device} is not calibrated")).hint(format!(
+            "on a machine with this device, run `llm-perf doctor --calibrate --device cuda:0`; with measured points, \
+             run `llm-perf doctor --calibrate --device {device} --points FILE`"
+        ))
+    })?;
     let estimator = Estimator::new(&calibration, &device)?;
     let mut text = format!("{},microseconds,low,high,basis\n", table.header.join(","));
     for (cells, shape) in &table.rows {

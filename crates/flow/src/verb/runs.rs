@@ -1,10 +1,10 @@
 //! `runs`: what earlier runs left.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use collect::run::{DEFAULT_ROOT, StoredRun};
 use collect::run::{RunIndex, list_runs_with, runs_with};
-use types::{Exit, Failure, InputSet, RunList, RunState, SchemaTag};
+use types::{InputSet, RunList, RunState, SchemaTag, UserError};
 
 use crate::CollectError;
 pub use crate::pipeline::recorded::earlier::{RunPurpose, find, is_repeatable};
@@ -16,56 +16,17 @@ pub fn list(root: &Path) -> Result<RunList, CollectError> {
     Ok(RunList { schema: SchemaTag::new(), root: root.display().to_string(), runs })
 }
 
-/// Why a run was not deleted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeleteError {
-    /// The run goes on.
-    #[error("{} is still running", path.display())]
-    Running {
-        /// Its folder.
-        path: PathBuf,
-    },
-    /// Somebody keeps other files there.
-    #[error("{} contains files that are not part of the run, such as {file}", path.display())]
-    Foreign {
-        /// Its folder.
-        path: PathBuf,
-        /// One of them.
-        file: String,
-    },
-    /// The run or the folder.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-}
-
-impl Failure for DeleteError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Collect(error) => error.exit(),
-            _ => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Foreign { .. } => Some("move them elsewhere first; nothing was deleted".to_owned()),
-            Self::Running { .. } => None,
-            Self::Collect(error) => error.hint(),
-        }
-    }
-}
-
 /// Deletes the folder of a run that has ended and holds nothing else.
-pub fn delete(run: &StoredRun) -> Result<(), DeleteError> {
-    let path = run.path().to_owned();
+pub fn delete(run: &StoredRun) -> Result<(), UserError> {
+    let path = run.path().display();
     if run.state().0 == RunState::Running {
-        return Err(DeleteError::Running { path });
+        return Err(UserError::failed(format!("{path} is still running")));
     }
     // What a killed run left under a temporary name is its own.
     let foreign = run.unlisted()?.into_iter().find(|file| !file.contains(".tmp") && !file.starts_with("logs/"));
     if let Some(file) = foreign {
-        return Err(DeleteError::Foreign { path, file });
+        let message = format!("{path} contains files that are not part of the run, such as {file}");
+        return Err(UserError::failed(message).hint("move them elsewhere first; nothing was deleted"));
     }
     Ok(run.delete()?)
 }

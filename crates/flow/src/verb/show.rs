@@ -2,13 +2,12 @@
 
 use collect::run::StoredRun;
 pub use report::pages::run::Glance;
-use types::Metrics;
+use types::{Metrics, UserError};
 
 use crate::pipeline::recorded::recording;
-pub use crate::pipeline::recorded::recording::RecordingError;
 
 /// What a run measured.
-pub fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
+pub fn metrics(run: &StoredRun) -> Result<Metrics, UserError> {
     recording::metrics(run)
 }
 

@@ -10,18 +10,17 @@ use std::path::{Path, PathBuf};
 use analysis::PlacedTimeline;
 use analysis::attribution::{self, Attribution, AttributionSettings};
 use analysis::replay::{self, Question, Refusal};
+pub use report::pages::whatif::terminal;
 use report::words::Spoken;
 use types::timeline::Timeline;
-use types::{Exit, Failure, Hardware, Metrics, Nanos, Stage, WhatIf};
+use types::{Hardware, Metrics, Nanos, Stage, UserError, WhatIf};
 
 pub use analysis::kernel::Family;
 pub use analysis::replay::{Change, CopyFate, Pace};
 
-use crate::CollectError;
-use crate::pipeline::device::hardware::{self, DeviceError};
-use crate::pipeline::error::ImportError;
+use crate::pipeline::device::hardware;
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
-use crate::pipeline::recorded::recording::{Recording, RecordingError};
+use crate::pipeline::recorded::recording::{Recording, no_timeline};
 use crate::pipeline::subject::devices;
 use crate::pipeline::trace;
 
@@ -42,77 +41,13 @@ pub struct WhatIfRequest {
     pub config_dir: Option<PathBuf>,
 }
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WhatIfError {
-    /// Several runs, or runs and files.
-    #[error("{subject} is not a file; pass one run, or the trace files of one run")]
-    NotOneRun {
-        /// What is no file.
-        subject: String,
-    },
-    /// The run has no timeline.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
-    /// A source that a reader refuses.
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    /// The run cannot be found.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-    /// No such device.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// Kernels cannot be scaled from a device that nobody names.
-    #[error("the trace does not name its device, so kernel times cannot be scaled to another device")]
-    UnknownDevice,
-    /// The timeline cannot be replayed.
-    #[error("{run} cannot be replayed: {reason}")]
-    Refused {
-        /// The run.
-        run: String,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl Failure for WhatIfError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::NotOneRun { .. } | Self::UnknownDevice => Exit::Usage,
-            Self::Recording(error) => error.exit(),
-            Self::Import(error) => error.exit(),
-            Self::Collect(error) => error.exit(),
-            Self::Device(error) => error.exit(),
-            Self::Refused { .. } => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::NotOneRun { .. } => None,
-            Self::Recording(error) => error.hint(),
-            Self::Import(error) => error.hint(),
-            Self::Collect(error) => error.hint(),
-            Self::Device(error) => error.hint(),
-            Self::UnknownDevice => Some("pass it with `--recorded-on`, such as `--recorded-on h100`".to_owned()),
-            Self::Refused { .. } => Some(
-                "record CUDA calls as well: use the torch profiler with CPU and CUDA activities, nsys with `--trace \
-                 cuda`, or `llm-perf profile -- COMMAND`"
-                    .to_owned(),
-            ),
-        }
-    }
-}
-
 /// The answer.
-pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Result<WhatIf, WhatIfError> {
+pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Result<WhatIf, UserError> {
     let (run, files, metrics) = recording(request)?;
     progress("reading");
     let timelines = trace::timelines(&files)?;
     if timelines.is_empty() {
-        return Err(RecordingError::NoTimeline { run, reason: "its sources contain only sums and counters" }.into());
+        return Err(no_timeline(&run, "its sources contain only sums and counters"));
     }
     progress("attributing device work");
     let attribution: Vec<Attribution> =
@@ -132,24 +67,27 @@ pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Resul
     let mut changes = request.changes.clone();
     if let Some(name) = &request.hardware {
         let to = hardware::find(request.config_dir.as_deref(), name)?;
-        let from = device.clone().ok_or(WhatIfError::UnknownDevice)?;
+        let from = device.clone().ok_or_else(|| {
+            UserError::usage("the trace does not name its device, so kernel times cannot be scaled to another device")
+                .hint("pass it with `--recorded-on`, such as `--recorded-on h100`")
+        })?;
         changes.push((format!("--hardware {}", to.id), Change::Hardware(Box::new([from, to]))));
     }
     progress("replaying");
     let plain = metrics.as_ref().map(plain_times).unwrap_or_default();
     let question =
         Question { run: run.clone(), timelines: &placed, changes: &changes, hardware: device.as_ref(), plain };
-    let refused = |refusal: Refusal| WhatIfError::Refused { run, reason: refusal.reason().spoken().text };
+    let refused = |refusal: Refusal| {
+        UserError::failed(format!("{run} cannot be replayed: {}", refusal.reason().spoken().text)).hint(
+            "record CUDA calls as well: use the torch profiler with CPU and CUDA activities, nsys with `--trace cuda`, \
+             or `llm-perf profile -- COMMAND`",
+        )
+    };
     Ok(replay::what_if(&question).map_err(refused)?.spoken())
 }
 
-/// As plain text.
-pub fn terminal(answer: &WhatIf) -> String {
-    report::pages::whatif::terminal(answer)
-}
-
 /// What the subject is called, its files, and what its run measured.
-fn recording(request: &WhatIfRequest) -> Result<(String, Vec<PathBuf>, Option<Metrics>), WhatIfError> {
+fn recording(request: &WhatIfRequest) -> Result<(String, Vec<PathBuf>, Option<Metrics>), UserError> {
     let is_file = |subject: &OsString| Path::new(subject).is_file();
     match request.subject.as_slice() {
         [only] if !is_file(only) => {
@@ -159,7 +97,9 @@ fn recording(request: &WhatIfRequest) -> Result<(String, Vec<PathBuf>, Option<Me
         }
         files => {
             if let Some(subject) = files.iter().find(|subject| !is_file(subject)) {
-                return Err(WhatIfError::NotOneRun { subject: subject.display().to_string() });
+                let subject = subject.display();
+                let message = format!("{subject} is not a file; pass one run, or the trace files of one run");
+                return Err(UserError::usage(message));
             }
             let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
             Ok((names.join(", "), files.iter().map(PathBuf::from).collect(), None))
@@ -172,7 +112,7 @@ fn device(
     request: &WhatIfRequest,
     timelines: &[Timeline],
     metrics: Option<&Metrics>,
-) -> Result<Option<Hardware>, WhatIfError> {
+) -> Result<Option<Hardware>, UserError> {
     let config_dir = request.config_dir.as_deref();
     if let Some(name) = &request.recorded_on {
         return Ok(Some(hardware::find(config_dir, name)?));

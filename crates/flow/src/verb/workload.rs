@@ -6,19 +6,18 @@
 use std::path::Path;
 
 use serde::Serialize;
-use types::{Sample, Stage};
+use types::{Sample, Stage, UserError};
 
 pub use crate::runner::bare::{BareRun, PreparedProgram};
 
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::progress::Progress;
-use crate::runner::error::ProfileError;
 use crate::runner::native as own_engine;
 use crate::runner::request::ProfileRequest;
 use crate::runner::torch::{self as driver, TorchModel, TorchRequest};
 
 /// Tells whoever started this program what was run or prepared, where it asks for that.
-pub fn send_answer(answer: &impl Serialize) -> Result<(), ProfileError> {
+pub fn send_answer(answer: &impl Serialize) -> Result<(), UserError> {
     Ok(collect::process::send_answer(answer)?)
 }
 
@@ -28,7 +27,7 @@ pub fn native(
     request: &ProfileRequest,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<BareRun, ProfileError> {
+) -> Result<BareRun, UserError> {
     own_engine::bare(model, request, progress, stop)
 }
 
@@ -40,14 +39,14 @@ pub fn torch(
     operators: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<BareRun, ProfileError> {
+) -> Result<BareRun, UserError> {
     driver::bare(model, request, operators, progress, stop)
 }
 
 /// Writes all that PyTorch needs to run the model into `folder`, and gives back what to start. For profilers that do not
 /// treat a process they have started as they treat its children: Nsight Compute passes over a launch in 0.4 ms in
 /// the former and in 0.1 s in the latter (`docs/benchmarks.md`).
-pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<PreparedProgram, ProfileError> {
+pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<PreparedProgram, UserError> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let command = driver::prepared(model, request, &folder)?;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();

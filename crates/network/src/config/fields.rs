@@ -1,7 +1,7 @@
 //! Fields of a `config.json`, read with the field's whole path in every error.
 
 use serde_json::{Map, Value};
-use types::DType;
+use types::{DType, Exit, Failure};
 
 /// Sizes past this are mistakes, and keep products of sizes inside 64 bits.
 const LARGEST_SIZE: u64 = 1 << 32;
@@ -67,6 +67,12 @@ pub struct ConfigError {
     pub file: String,
     /// The problem.
     pub problem: ConfigProblem,
+}
+
+impl Failure for ConfigError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
 }
 
 impl std::fmt::Display for ConfigError {

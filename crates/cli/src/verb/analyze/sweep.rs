@@ -6,12 +6,11 @@ use config::{Config, OverrideSource, Overrides};
 use flow::StopRequest;
 use flow::WorkloadSettings;
 use flow::model::LoadedModel;
-use flow::sweep::{self, SweepError, SweepSettings, Watch};
-use types::{Exit, SweepAxis};
+use flow::sweep::{self, SweepSettings, Watch};
+use types::{Exit, SweepAxis, UserError};
 
 use super::{Arguments, devices};
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution;
 
 pub(super) fn run(
@@ -20,7 +19,7 @@ pub(super) fn run(
     context: &Context,
     config: &Config,
     model: &LoadedModel,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, UserError> {
     let settings = SweepSettings {
         workload: resolution::workload::map(config)?,
         axes: arguments.sweep.iter().map(|text| axis(config, text)).collect::<Result<_, _>>()?,
@@ -41,7 +40,7 @@ pub(super) fn run(
         if arguments.json && arguments.out.is_none() {
             let swept = plan.run(&watch)?;
             let missing = sweep::missing(&swept);
-            return Ok::<_, SweepError>((None, swept, missing));
+            return Ok::<_, UserError>((None, swept, missing));
         }
         let (folder, swept, missing) = sweep::keep(&plan, &config.to_yaml(), run, &watch)?;
         Ok((Some(folder), swept, missing))
@@ -52,20 +51,20 @@ pub(super) fn run(
 }
 
 /// `workload.batch=1,2,4` as an axis; every value is checked as an override of that key is.
-fn axis(config: &Config, text: &str) -> Result<SweepAxis, CliError> {
+fn axis(config: &Config, text: &str) -> Result<SweepAxis, UserError> {
     let Some((key, values)) = text.split_once('=') else {
-        return Err(CliError::usage(format!("--sweep {text} has no values"))
+        return Err(UserError::usage(format!("--sweep {text} has no values"))
             .hint("write the key and its values, such as --sweep workload.batch=1,2,4"));
     };
     let mut axis = SweepAxis { key: key.to_owned(), values: Vec::new() };
     for value in split(values) {
         if value.is_empty() {
-            return Err(CliError::usage(format!("--sweep {text} has an empty value")));
+            return Err(UserError::usage(format!("--sweep {text} has an empty value")));
         }
         let mut change = Overrides::default();
         change.set_yaml(key, value, OverrideSource::Flag("--sweep"))?;
         if !change.iter().all(|one| one.is_below("workload")) {
-            return Err(SweepError::NoWorkloadKey { key: key.to_owned() }.into());
+            return Err(sweep::no_workload_key(key));
         }
         let changed = config.clone().with(&change)?;
         let _: WorkloadSettings = changed.get("workload")?;

@@ -7,13 +7,12 @@ use flow::StopRequest;
 use flow::command::{self, CommandRequest};
 use flow::import::NamedSubject;
 use flow::profile::Progress;
-use types::Exit;
+use types::{Exit, UserError};
 
 use super::Arguments;
 use super::place::RunPlace;
 use super::runs::RunArguments;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 
 /// Parts of the configuration that say nothing of a command.
@@ -22,7 +21,7 @@ const UNUSED: [&str; 5] = ["infer", "pipeline", "inputs", "engine", "device"];
 /// Runs of each of several commands, as many as tell a change of a few percent.
 const SEVERAL: u32 = 10;
 
-pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<Exit, CliError> {
+pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<Exit, UserError> {
     arguments.target.refuse_run(given, &UNUSED)?;
     let mut overrides = Overrides::default();
     // A command may take hours, or never end by itself, so it is run once unless the user says otherwise.
@@ -42,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     let config = if model.is_some() { config } else { config.without(&["model", "workload"]) };
     let targets = match lines.as_slice() {
         [] => vec![arguments.target.command()?],
-        lines => lines.iter().map(|line| command::shell_target(line)).collect::<Result<_, _>>().map_err(CliError::from)?,
+        lines => lines.iter().map(|line| command::shell_target(line)).collect::<Result<_, _>>()?,
     };
     let request = CommandRequest {
         targets,
@@ -60,11 +59,11 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     let interrupt = StopRequest::catch();
     let profile = context.progress(|display| {
         let (mut show, stop) = (|progress: Progress<'_>| display.show(&progress), || interrupt.is_set());
-        Ok::<_, CliError>(command::profile(&request, run, &config.to_yaml(), &mut show, &stop)?)
+        command::profile(&request, run, &config.to_yaml(), &mut show, &stop)
     })?;
     if let Some(file) = csv {
         std::fs::write(file, command::csv(&profile.metrics)).map_err(|error| {
-            CliError::failed(format!("cannot write {}", file.display())).because(error.to_string())
+            UserError::failed(format!("cannot write {}", file.display())).because(error.to_string())
         })?;
     }
     context.messages.print_answer(arguments.json, &profile.metrics, || command::terminal(&profile.metrics))?;
@@ -72,13 +71,13 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
 }
 
 /// A file that cannot be written is better known before the runs than after them.
-fn refuse_csv_without_folder(file: Option<&Path>) -> Result<(), CliError> {
+fn refuse_csv_without_folder(file: Option<&Path>) -> Result<(), UserError> {
     let Some(file) = file else { return Ok(()) };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let problem = if file.is_dir() { Some("it is a folder") } else { None };
     match problem.or_else(|| (!folder.is_dir()).then_some("its folder does not exist")) {
         None => Ok(()),
-        Some(problem) => Err(CliError::usage(format!("--csv {}: {problem}", file.display()))
+        Some(problem) => Err(UserError::usage(format!("--csv {}: {problem}", file.display()))
             .hint("name a file in an existing folder, such as --csv times.csv")),
     }
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
 use flow::RunRequest;
+use types::UserError;
 
 use super::Arguments;
-use crate::error::CliError;
 use crate::resolution;
 
 /// The folder of a run. One that nobody wants to keep goes with this value.
@@ -17,19 +17,19 @@ pub(super) struct RunPlace {
 
 impl RunPlace {
     /// As the user wants it.
-    pub(super) fn of(arguments: &Arguments) -> Result<Self, CliError> {
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, UserError> {
         if !arguments.no_save {
             return Ok(Self { out: arguments.out.clone(), scratch: None });
         }
         let scratch = tempfile::tempdir().map_err(|error| {
             let folder = std::env::temp_dir();
-            CliError::failed(format!("cannot create a folder in {}", folder.display())).because(error.to_string())
+            UserError::failed(format!("cannot create a folder in {}", folder.display())).because(error.to_string())
         })?;
         Ok(Self { out: Some(scratch.path().join("run")), scratch: Some(scratch) })
     }
 
     /// The run to make there.
-    pub(super) fn request(&self, config: &Config, given: &Overrides) -> Result<RunRequest, CliError> {
+    pub(super) fn request(&self, config: &Config, given: &Overrides) -> Result<RunRequest, UserError> {
         let request = resolution::run_request("profile", config, given, self.out.as_deref())?;
         let index = if self.scratch.is_some() { None } else { request.index };
         Ok(RunRequest { index, ..request })

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use flow::command::{Collector, Recording};
 use flow::inject::{InjectSettings, Window};
+use types::UserError;
 
-use crate::error::CliError;
 
 /// Whether and what to record inside a command.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,7 +33,7 @@ enum CollectorName {
 }
 
 impl RecordingArguments {
-    pub(super) fn recording(&self) -> Result<Recording, CliError> {
+    pub(super) fn recording(&self) -> Result<Recording, UserError> {
         let window = self.window.as_deref().map(Window::read).transpose()?;
         let collector = match self.collector {
             CollectorName::Auto => Collector::Auto,
@@ -42,7 +42,7 @@ impl RecordingArguments {
         };
         let cupti = match &self.cupti {
             Some(path) => Some(std::fs::canonicalize(path).map_err(|error| {
-                CliError::usage(format!("cannot find {}: {error}", path.display()))
+                UserError::usage(format!("cannot find {}: {error}", path.display()))
                     .hint("run `llm-perf doctor` to see the CUPTI of this machine")
             })?),
             None => None,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use flow::command::CommandEnd;
+use types::UserError;
 
-use crate::error::CliError;
 
 /// How often a command is run, what is run around it, and when it is ended.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -60,9 +60,9 @@ impl RunArguments {
     }
 
     /// When the command is ended.
-    pub(super) fn end(&self) -> Result<CommandEnd, CliError> {
+    pub(super) fn end(&self) -> Result<CommandEnd, UserError> {
         let pattern = |flag: &'static str, text: &Option<String>| {
-            text.as_deref().map(|text| flow::command::pattern(flag, text).map_err(CliError::from)).transpose()
+            text.as_deref().map(|text| flow::command::pattern(flag, text)).transpose()
         };
         Ok(CommandEnd {
             after: self.after,

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use flow::profile::TrySettings;
-use types::{Remedies, RemedyError};
+use types::{Remedies, RemedyError, UserError};
 
-use crate::error::CliError;
 
 /// Which remedies are tried.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,17 +19,17 @@ pub(crate) struct TryArguments {
 }
 
 impl TryArguments {
-    pub(super) fn settings(&self) -> Result<Option<TrySettings>, CliError> {
+    pub(super) fn settings(&self) -> Result<Option<TrySettings>, UserError> {
         let Some(text) = &self.remedies else { return Ok(None) };
         let limit = Duration::try_from_secs_f64(self.limit).ok().filter(|limit| !limit.is_zero());
-        let limit = limit.ok_or_else(|| CliError::usage(format!("--try-limit is {}; expected more than 0", self.limit)))?;
+        let limit = limit.ok_or_else(|| UserError::usage(format!("--try-limit is {}; expected more than 0", self.limit)))?;
         if text == "auto" {
             return Ok(Some(TrySettings { chosen: None, limit }));
         }
         let mut chosen: Vec<Remedies> = Vec::new();
         for name in text.split(',').map(str::trim) {
             let one = name.parse().map_err(|error: RemedyError| {
-                CliError::usage(format!("--try: {error}")).hint("use --try auto to try all that apply")
+                UserError::usage(format!("--try: {error}")).hint("use --try auto to try all that apply")
             })?;
             if !chosen.contains(&one) {
                 chosen.push(one);

@@ -4,65 +4,10 @@ use std::path::Path;
 
 use collect::calibrate::{self, Store};
 use meter::hardware::{Catalogue, HardwareError};
-use types::{Exit, Failure, Hardware, HardwareListing, SchemaTag};
-
-use crate::CollectError;
+use types::{Hardware, HardwareListing, SchemaTag, UserError};
 
 /// The name this machine's processor goes by.
 pub const PROCESSOR: &str = "cpu";
-
-/// Why devices could not be listed, or one not be found.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeviceError {
-    /// A device file is wrong, or no device has the name.
-    #[error(transparent)]
-    Catalogue(#[from] HardwareError),
-    /// The machine could not be read.
-    #[error(transparent)]
-    Machine(#[from] CollectError),
-    /// The configuration folder is not one.
-    #[error("--config-dir {folder} is not a folder")]
-    NoConfigFolder {
-        /// As given.
-        folder: String,
-    },
-    /// A user's device file or folder cannot be read.
-    #[error("cannot read {path}: {reason}")]
-    Unreadable {
-        /// The file or folder.
-        path: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// The processor has no vendor's peaks, and its own were not measured yet.
-    #[error("this CPU ({name}, {threads} threads) is not calibrated")]
-    NotMeasured {
-        /// Its name.
-        name: String,
-        /// Threads the rates would be for.
-        threads: usize,
-    },
-}
-
-impl Failure for DeviceError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Catalogue(error) => error.exit(),
-            Self::NoConfigFolder { .. } => Exit::Usage,
-            Self::Machine(_) | Self::Unreadable { .. } | Self::NotMeasured { .. } => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Catalogue(error) => error.hint(),
-            Self::Machine(error) => error.hint(),
-            Self::NotMeasured { .. } => Some("run `llm-perf doctor --calibrate` (about a second)".to_owned()),
-            Self::NoConfigFolder { .. } | Self::Unreadable { .. } => None,
-        }
-    }
-}
 
 /// What `hardware` lists.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +19,7 @@ pub struct Devices {
 }
 
 /// Every device.
-pub fn list(config_dir: Option<&Path>) -> Result<Devices, DeviceError> {
+pub fn list(config_dir: Option<&Path>) -> Result<Devices, UserError> {
     let mut devices: Vec<Hardware> = catalogue(config_dir)?.devices().cloned().collect();
     let note = match processor() {
         Ok(processor) => {
@@ -82,7 +27,7 @@ pub fn list(config_dir: Option<&Path>) -> Result<Devices, DeviceError> {
             None
         }
         Err(error) => {
-            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let hint: String = error.hints.iter().map(|hint| format!("; {hint}")).collect();
             Some(format!("`{PROCESSOR}` is not listed: {error}{hint}"))
         }
     };
@@ -90,7 +35,7 @@ pub fn list(config_dir: Option<&Path>) -> Result<Devices, DeviceError> {
 }
 
 /// One device, by id, name or the name the driver reports.
-pub fn find(config_dir: Option<&Path>, name: &str) -> Result<Hardware, DeviceError> {
+pub fn find(config_dir: Option<&Path>, name: &str) -> Result<Hardware, UserError> {
     let catalogue = catalogue(config_dir)?;
     // A user may describe a processor of their own under that name.
     match catalogue.find(name) {
@@ -100,7 +45,7 @@ pub fn find(config_dir: Option<&Path>, name: &str) -> Result<Hardware, DeviceErr
 }
 
 /// The built-in devices, and the ones in `hardware/` of the configuration folder.
-pub fn catalogue(config_dir: Option<&Path>) -> Result<Catalogue, DeviceError> {
+pub fn catalogue(config_dir: Option<&Path>) -> Result<Catalogue, UserError> {
     let built_in = Catalogue::built_in()?;
     match config_dir {
         Some(folder) => Ok(built_in.with_files(own_files(folder)?)?),
@@ -109,21 +54,20 @@ pub fn catalogue(config_dir: Option<&Path>) -> Result<Catalogue, DeviceError> {
 }
 
 /// Name and text of each of the user's device files, by name.
-fn own_files(config_dir: &Path) -> Result<Vec<(String, String)>, DeviceError> {
+fn own_files(config_dir: &Path) -> Result<Vec<(String, String)>, UserError> {
     if !config_dir.is_dir() {
-        return Err(DeviceError::NoConfigFolder { folder: config_dir.display().to_string() });
+        return Err(UserError::usage(format!("--config-dir {} is not a folder", config_dir.display())));
     }
-    let unreadable = |path: &Path, reason| DeviceError::Unreadable { path: path.display().to_string(), reason };
     let folder = config_dir.join("hardware");
     let entries = match std::fs::read_dir(&folder) {
         Err(reason) if reason.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        answer => answer.map_err(|reason| unreadable(&folder, reason))?,
+        answer => answer.map_err(UserError::io("read", &folder))?,
     };
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|reason| unreadable(&folder, reason))?.path();
+        let path = entry.map_err(UserError::io("read", &folder))?.path();
         if path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") {
-            let text = collect::document::read_text(&path).map_err(|reason| unreadable(&path, reason))?;
+            let text = collect::document::read_text(&path).map_err(UserError::io("read", &path))?;
             files.push((path.display().to_string(), text));
         }
     }
@@ -132,14 +76,19 @@ fn own_files(config_dir: &Path) -> Result<Vec<(String, String)>, DeviceError> {
 }
 
 /// This machine's processor, as it was measured.
-fn processor() -> Result<Hardware, DeviceError> {
+fn processor() -> Result<Hardware, UserError> {
     let (name, threads) = (calibrate::processor_name(), calibrate::threads());
     let kept = Store::of_this_user()?.read(&name, threads)?;
-    kept.map(|kept| calibrate::hardware(&kept)).ok_or(DeviceError::NotMeasured { name, threads })
+    kept.map(|kept| calibrate::hardware(&kept)).ok_or_else(|| {
+        UserError::failed(format!("this CPU ({name}, {threads} threads) is not calibrated"))
+            .hint("run `llm-perf doctor --calibrate` (about a second)")
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use types::Exit;
+
     use super::*;
 
     #[test]
@@ -153,7 +102,7 @@ mod tests {
     fn a_users_device_is_found_by_its_drivers_name() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("hardware")).unwrap();
-        let hint = find(None, "NVIDIA Unheard Of").unwrap_err().hint().unwrap();
+        let hint = find(None, "NVIDIA Unheard Of").unwrap_err().hints.concat();
         let file = hint.split_once("\n\n").unwrap().1;
         let file = file.replace("value: 0", "value: 7").replace("flops: 0", "flops: 1e12");
         std::fs::write(folder.path().join("hardware/unheard-of.yaml"), file).unwrap();
@@ -165,7 +114,7 @@ mod tests {
     fn a_folder_that_is_none_is_wrong_usage() {
         let error = catalogue(Some(Path::new("/nowhere"))).unwrap_err();
         assert_eq!(error.to_string(), "--config-dir /nowhere is not a folder");
-        assert_eq!(error.exit(), Exit::Usage);
+        assert_eq!(error.exit, Exit::Usage);
     }
 
     #[test]

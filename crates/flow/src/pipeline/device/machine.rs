@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use collect::environment::{self, EnvironmentFacts, EnvironmentRequest};
-use types::{Environment, GpuInfo};
+use types::{Environment, GpuInfo, UserError};
 
-use crate::pipeline::device::hardware::{self, DeviceError};
+use crate::pipeline::device::hardware;
 
 /// The content of `env.json`.
-pub fn capture(config_dir: Option<&Path>) -> Result<Environment, DeviceError> {
+pub fn capture(config_dir: Option<&Path>) -> Result<Environment, UserError> {
     Ok(capture_with_facts(config_dir)?.environment)
 }
 
 /// The same with what was learnt beside it.
-pub(crate) fn capture_with_facts(config_dir: Option<&Path>) -> Result<EnvironmentFacts, DeviceError> {
+pub(crate) fn capture_with_facts(config_dir: Option<&Path>) -> Result<EnvironmentFacts, UserError> {
     // A wrong device file fails before the driver and the tools are asked.
     let catalogue = hardware::catalogue(config_dir)?;
     let request = EnvironmentRequest {

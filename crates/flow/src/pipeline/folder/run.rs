@@ -1,11 +1,9 @@
 //! A run folder from its creation to its end: whatever happens in between, its manifest tells.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use collect::run::{Outcome, RunFolder, RunRequest};
-
-use crate::CollectError;
+use types::UserError;
 
 /// A run that has ended.
 pub(crate) struct EndedRun<T> {
@@ -18,20 +16,20 @@ pub(crate) struct EndedRun<T> {
 }
 
 /// Makes a run folder, fills it, and ends the run as what came of it: `fill` gives back its value and what is missing.
-pub(crate) fn run<T, E: Display + From<CollectError>>(
+pub(crate) fn run<T>(
     request: RunRequest,
-    fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), E>,
-) -> Result<EndedRun<T>, E> {
+    fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), UserError>,
+) -> Result<EndedRun<T>, UserError> {
     conclude(RunFolder::create(request)?, |_| false, fill)
 }
 
 /// The same for a folder that is there already. `is_worth_keeping` says whether a run that failed has left enough to be
 /// called partial.
-pub(crate) fn conclude<T, E: Display + From<CollectError>>(
+pub(crate) fn conclude<T>(
     mut folder: RunFolder,
     is_worth_keeping: impl FnOnce(&RunFolder) -> bool,
-    fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), E>,
-) -> Result<EndedRun<T>, E> {
+    fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), UserError>,
+) -> Result<EndedRun<T>, UserError> {
     let path = folder.path().to_owned();
     match fill(&mut folder) {
         Ok((value, missing)) => {

@@ -1,17 +1,13 @@
 //! The analytic model of a workload on devices, and the files it becomes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use collect::run::RunFolder;
-use meter::{
-    MeterError, Roofline, RooflineError, Subject, WorkloadError, layer_pages, matrix_dtypes, predict, summarise,
-};
+use meter::{Roofline, Subject, layer_pages, matrix_dtypes, predict, summarise};
 use report::words::Spoken;
-use types::{AnalyticReport, Exit, Failure, Hardware, LayerPage, Metrics, Seconds, Workload};
+use types::{AnalyticReport, Hardware, LayerPage, Metrics, Seconds, UserError, Workload};
 
-use crate::CollectError;
 use crate::pipeline::device::calibration::stored;
-use crate::pipeline::device::hardware::DeviceError;
 use crate::pipeline::model::{AboutModel, LoadedModel};
 
 /// The device a prediction is for when nobody names one.
@@ -36,55 +32,6 @@ pub struct Analysis {
     pub pages: Vec<LayerPage>,
 }
 
-/// Why there is no analysis.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnalyzeError {
-    /// The workload.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// Metering.
-    #[error(transparent)]
-    Meter(#[from] MeterError),
-    /// A device.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// A device without the rate that is needed.
-    #[error(transparent)]
-    Rate(#[from] RooflineError),
-    /// A forecast.
-    #[error(transparent)]
-    Forecast(#[from] forecast::ForecastError),
-    /// The launch cost is no time.
-    #[error("the launch cost must be a number of microseconds from 0 to 1,000,000, got {0}")]
-    Launch(f64),
-    /// A TorchInfo snapshot.
-    #[error(transparent)]
-    TorchInfo(#[from] ingest::IngestError),
-    /// A file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// A run that is not of what is predicted.
-    #[error("cannot compare the prediction with {}: {reason}", path.display())]
-    OtherRun {
-        /// Its metrics.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-    /// The report could not be written as YAML.
-    #[error(transparent)]
-    Report(#[from] report::ReportError),
-    /// The run folder.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-}
-
 impl Analysis {
     /// The same beside the run that measured its workload.
     pub(crate) fn beside(self, metrics: &Metrics) -> Self {
@@ -94,35 +41,12 @@ impl Analysis {
     }
 }
 
-impl Failure for AnalyzeError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Device(error) => error.exit(),
-            Self::Collect(error) => error.exit(),
-            Self::Report(_) => Exit::Failed,
-            _ => Exit::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Device(error) => error.hint(),
-            Self::Collect(error) => error.hint(),
-            Self::TorchInfo(error) => error.hint(),
-            Self::Rate(error) => error.hint(),
-            Self::OtherRun { .. } => Some(
-                "set --model, workload.seq_len, workload.decode_steps and workload.batch to those of the run"
-                    .to_owned(),
-            ),
-            _ => None,
-        }
-    }
-}
-
 /// The launch cost as a time.
-pub(crate) fn launch(microseconds: Option<f64>) -> Result<Option<Seconds>, AnalyzeError> {
+pub(crate) fn launch(microseconds: Option<f64>) -> Result<Option<Seconds>, UserError> {
     match microseconds {
-        Some(microseconds) if !(0.0..=1e6).contains(&microseconds) => Err(AnalyzeError::Launch(microseconds)),
+        Some(microseconds) if !(0.0..=1e6).contains(&microseconds) => Err(UserError::usage(format!(
+            "the launch cost must be a number of microseconds from 0 to 1,000,000, got {microseconds}"
+        ))),
         launch => Ok(launch.map(|microseconds| Seconds::new(microseconds / 1e6))),
     }
 }
@@ -135,7 +59,7 @@ pub(crate) fn lay_out(
     devices: &[Hardware],
     launch: Option<Seconds>,
     tool_version: &str,
-) -> Result<Analysis, AnalyzeError> {
+) -> Result<Analysis, UserError> {
     let prediction = predict(network, workload)?;
     let rooflines = devices
         .iter()
@@ -160,11 +84,7 @@ pub(crate) fn lay_out(
 }
 
 /// Puts the forecast beside the roofline, from the device's calibration where there is one that applies.
-fn forecast_beside(
-    report: &mut AnalyticReport,
-    subject: &Subject<'_>,
-    hardware: &Hardware,
-) -> Result<(), AnalyzeError> {
+fn forecast_beside(report: &mut AnalyticReport, subject: &Subject<'_>, hardware: &Hardware) -> Result<(), UserError> {
     let (calibration, note) = match stored(hardware) {
         Ok(calibration) => (calibration, None),
         // A calibration that cannot be used is told, and the prior stands in.
@@ -187,7 +107,7 @@ pub(crate) fn write_traced(
     metrics: &Metrics,
     model: Option<&LoadedModel>,
     hardware: Option<&Hardware>,
-) -> Result<(), AnalyzeError> {
+) -> Result<(), UserError> {
     let workload = metrics.conditions.trace.as_ref().and_then(|facts| facts.workload.as_ref()?.workload.as_ref());
     let (Some(model), Some(workload), Some(hardware)) = (model, workload, hardware) else { return Ok(()) };
     let devices = std::slice::from_ref(hardware);
@@ -205,7 +125,7 @@ pub(crate) fn read(folder: &Path) -> Option<AnalyticReport> {
 }
 
 /// Writes the report and its pages; the step is for the caller to end.
-pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), AnalyzeError> {
+pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), UserError> {
     let Analysis { report, pages } = analysis;
     folder.write_json(REPORT, report)?;
     folder.write_file(REPORT_YAML, report::yaml(report)?.as_bytes())?;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use collect::document;
 pub use network::CacheLayout;
-use network::config::{ConfigError, ModelConfig, without_infinities};
+use network::config::{ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
-use types::{Caveat, CaveatKind, DType, Exit, Facts, Failure, UnknownDType};
+use types::{Caveat, CaveatKind, DType, Facts, UnknownDType, UserError};
 
 /// The `model` part of a configuration, as far as building a network needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -63,93 +63,6 @@ pub struct LoadedModel {
     pub notes: String,
 }
 
-/// Why a model could not be loaded.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// No built-in model of that name.
-    #[error("unknown model `{name}`")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// The one that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// `config: file` without a file.
-    #[error("model.config is `file`, but model.config_path is not set")]
-    NoFile,
-    /// The file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// A name such as `owner/name` that is no path here.
-    #[error("model `{name}` not found on this machine")]
-    HubId {
-        /// What was asked for.
-        name: String,
-        /// The built-in model that is probably the same.
-        nearest: Option<&'static str>,
-    },
-    /// A folder that holds no model.
-    #[error("{} has no config.json", folder.display())]
-    NoConfig {
-        /// The folder.
-        folder: PathBuf,
-        /// A GGUF file in it.
-        gguf: Option<PathBuf>,
-    },
-    /// What the file says is wrong.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A GGUF file that is damaged, of a model that is not known, or that contradicts itself.
-    #[error(transparent)]
-    Gguf(Box<gguf::GgufError>),
-    /// `model.dtype` is no element type.
-    #[error("model.dtype: {0}")]
-    DType(#[from] UnknownDType),
-}
-
-impl Failure for ModelError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unknown { nearest, .. } => Some(format!(
-                "{}`llm-perf models` lists all; --model also takes a config.json, a folder or a GGUF file",
-                nearest.map_or(String::new(), |nearest| format!("did you mean `{nearest}`? "))
-            )),
-            Self::NoFile => Some("set it with model.config_path=FILE, or use --model FILE".to_owned()),
-            Self::NoConfig { gguf, .. } => Some(match gguf {
-                Some(file) => format!("name the GGUF file: --model {}", file.display()),
-                None => "name a config.json, the folder of a Hugging Face model, or a GGUF file".to_owned(),
-            }),
-            Self::Gguf(error) => error.fix(),
-            Self::HubId { .. } | Self::Config(_) | Self::Unreadable { .. } | Self::DType(_) => None,
-        }
-    }
-
-    fn hints(&self) -> Vec<String> {
-        let Self::HubId { name, nearest } = self else { return self.hint().into_iter().collect() };
-        let built_in = nearest.map(|nearest| format!("did you mean the built-in model `{nearest}`?"));
-        let hints = [
-            "--model takes a built-in name, or a config.json, a folder or a GGUF file on this machine; nothing is \
-             downloaded"
-                .to_owned(),
-            format!(
-                "get the config with `hf download {name} config.json --local-dir DIR`, then use --model \
-                 DIR/config.json"
-            ),
-        ];
-        built_in.into_iter().chain(hints).collect()
-    }
-}
-
 /// Families that a `config.json` may be of, by `model_type`.
 pub fn families() -> impl Iterator<Item = &'static str> {
     network::config::families()
@@ -161,22 +74,28 @@ pub fn presets() -> &'static [Preset] {
 }
 
 /// Loads the model these settings describe.
-pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
+pub fn load(settings: &ModelSettings) -> Result<LoadedModel, UserError> {
     let (config_path, config, states_dtype) = match (settings.config, &settings.config_path) {
         (ConfigSource::Builtin, _) => {
-            let preset = Preset::find(&settings.name).ok_or_else(|| ModelError::Unknown {
-                name: settings.name.clone(),
-                nearest: types::nearest(&settings.name, PRESETS.iter().map(|preset| preset.name)),
+            let preset = Preset::find(&settings.name).ok_or_else(|| {
+                let meant = nearest_preset(&settings.name).map(|nearest| format!("did you mean `{nearest}`? "));
+                UserError::usage(format!("unknown model `{}`", settings.name)).hint(format!(
+                    "{}`llm-perf models` lists all; --model also takes a config.json, a folder or a GGUF file",
+                    meant.unwrap_or_default()
+                ))
             })?;
             (format!("builtin:{}", preset.name), preset.config()?, true)
         }
-        (ConfigSource::File, None) => return Err(ModelError::NoFile),
+        (ConfigSource::File, None) => {
+            return Err(UserError::usage("model.config is `file`, but model.config_path is not set")
+                .hint("set it with model.config_path=FILE, or use --model FILE"));
+        }
         (ConfigSource::File, Some(path)) => {
             let (config, states_dtype) = read(path)?;
             (path.display().to_string(), config, states_dtype)
         }
     };
-    let wanted_dtype = settings.dtype.as_deref().map(str::parse).transpose()?;
+    let wanted_dtype = settings.dtype.as_deref().map(element_type).transpose()?;
     let dtype = wanted_dtype.unwrap_or_else(|| config.dtype());
     let network = Model::new(&config);
     Ok(LoadedModel {
@@ -190,6 +109,15 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
         revision: settings.revision.clone(),
         notes: settings.notes.clone().unwrap_or_default(),
     })
+}
+
+/// The element type that `model.dtype` names.
+pub(crate) fn element_type(name: &str) -> Result<DType, UserError> {
+    name.parse().map_err(|error: UnknownDType| UserError::usage(format!("model.dtype: {error}")))
+}
+
+fn nearest_preset(name: &str) -> Option<&'static str> {
+    types::nearest(name, PRESETS.iter().map(|preset| preset.name))
 }
 
 /// What reports say of a model in addition to its network.
@@ -244,25 +172,42 @@ impl LoadedModel {
 /// Longest configuration that is read; real ones are a few kilobytes.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
+/// A name of the hub, where nothing is looked for.
+fn not_here(name: &str) -> UserError {
+    let error = UserError::usage(format!("model `{name}` not found on this machine"));
+    let error = match nearest_preset(name.rsplit('/').next().unwrap_or_default()) {
+        Some(nearest) => error.hint(format!("did you mean the built-in model `{nearest}`?")),
+        None => error,
+    };
+    error
+        .hint(
+            "--model takes a built-in name, or a config.json, a folder or a GGUF file on this machine; nothing is \
+             downloaded",
+        )
+        .hint(format!(
+            "get the config with `hf download {name} config.json --local-dir DIR`, then use --model DIR/config.json"
+        ))
+}
+
 /// The configuration, and whether it states its element type.
-fn read(path: &Path) -> Result<(ModelConfig, bool), ModelError> {
-    let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
+fn read(path: &Path) -> Result<(ModelConfig, bool), UserError> {
     if let Some(name) = hub_id(path) {
-        let own = name.rsplit('/').next().unwrap_or_default();
-        let nearest = types::nearest(own, PRESETS.iter().map(|preset| preset.name));
-        return Err(ModelError::HubId { name: name.to_owned(), nearest });
+        return Err(not_here(name));
     }
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     if path.is_dir() && !file.exists() {
-        return Err(ModelError::NoConfig { folder: path.to_owned(), gguf: gguf_inside(path) });
+        return Err(UserError::usage(format!("{} has no config.json", path.display())).hint(match gguf_inside(path) {
+            Some(file) => format!("name the GGUF file: --model {}", file.display()),
+            None => "name a config.json, the folder of a Hugging Face model, or a GGUF file".to_owned(),
+        }));
     }
     if gguf::is_file(&file) {
-        let config = gguf::read(&file).map_err(|error| ModelError::Gguf(Box::new(error)))?;
-        return Ok((config, true));
+        return Ok((gguf::read(&file)?, true));
     }
+    let unreadable = UserError::unreadable(path);
     let bytes = document::open(&file).and_then(|opened| document::read_from(opened, LARGEST_CONFIG));
     let text =
-        String::from_utf8(bytes.map_err(unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
+        String::from_utf8(bytes.map_err(&unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
     let config = ModelConfig::from_json(&file.display().to_string(), &text)?;
     let states_dtype = serde_json::from_str(&without_infinities(&text)).is_ok_and(|config| states_dtype(&config));

@@ -1,72 +1,32 @@
 //! The timeline of an earlier run: where it was recorded, checked against what the run has of it.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use collect::run::{SOURCES, StoredRun, digest};
-use types::{Bytes, Exit, Failure, InputFile, InputRole, InputSet, Metrics};
+use types::{Bytes, InputFile, InputRole, InputSet, Metrics, UserError};
 
 use crate::pipeline::recorded::provenance::INPUTS;
 
-/// Why a run has no timeline to read again.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordingError {
-    /// A run that recorded nothing.
-    #[error("{run} has no timeline: {reason}")]
-    NoTimeline {
-        /// The run.
-        run: String,
-        /// What it has instead.
-        reason: &'static str,
-    },
-    /// A run of another kind.
-    #[error("{run} has no metrics: it is a `{verb}` run")]
-    NoMetrics {
-        /// The run.
-        run: String,
-        /// The verb.
-        verb: String,
-    },
-    /// A source that is not what it was.
-    #[error("{} {state} since {run} was written", path.display())]
-    SourceGone {
-        /// The file.
-        path: PathBuf,
-        /// `is gone`, `has changed`.
-        state: &'static str,
-        /// The run.
-        run: String,
-    },
-    /// A file of the run cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system or the reader said.
-        reason: String,
-    },
+/// Why a run without a trace has no timeline.
+pub(crate) const NOTHING_RECORDED: &str = "nothing was recorded";
+
+/// A run that recorded nothing, and what it has instead.
+pub(crate) fn no_timeline(run: &str, reason: &str) -> UserError {
+    UserError::usage(format!("{run} has no timeline: {reason}")).hint(
+        "record a device timeline with `llm-perf profile -- COMMAND` on a GPU, or import one with `llm-perf import`",
+    )
 }
 
-impl Failure for RecordingError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::NoTimeline { .. } | Self::NoMetrics { .. } => Exit::Usage,
-            Self::SourceGone { .. } | Self::Unreadable { .. } => Exit::Failed,
-        }
-    }
+/// A source that is not what it was: it `was moved or deleted`, or `has changed`.
+pub(crate) fn source_gone(path: &Path, state: &str, run: &str) -> UserError {
+    UserError::failed(format!("{} {state} since {run} was written", path.display()))
+        .hint("restore the file, or import it again")
+}
 
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::NoTimeline { .. } => Some(
-                "record a device timeline with `llm-perf profile -- COMMAND` on a GPU, or import one with `llm-perf \
-                 import`"
-                    .to_owned(),
-            ),
-            Self::NoMetrics { run, .. } => Some(format!("list its files with `llm-perf runs {run}`")),
-            Self::SourceGone { .. } => Some("restore the file, or import it again".to_owned()),
-            Self::Unreadable { .. } => None,
-        }
-    }
+/// A file of the run that cannot be read.
+pub(crate) fn unreadable(path: &Path, reason: &dyn Display) -> UserError {
+    UserError::failed(format!("cannot read {}: {reason}", path.display()))
 }
 
 /// What a run measured, and the files that its timeline was read from.
@@ -78,7 +38,7 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Finds the files of a run.
-    pub(crate) fn of(run: &StoredRun) -> Result<Self, RecordingError> {
+    pub(crate) fn of(run: &StoredRun) -> Result<Self, UserError> {
         let metrics = metrics(run)?;
         let files = files(run, &metrics)?;
         Ok(Self { metrics, files })
@@ -139,30 +99,28 @@ fn place(run: &StoredRun, source: &str, sha256: &str) -> PathBuf {
 }
 
 /// What a run measured.
-pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
+pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, UserError> {
     let file = run.path().join("metrics.json");
     if !run.has_file("metrics.json") && !file.exists() {
         let manifest = run.manifest();
-        return Err(RecordingError::NoMetrics { run: manifest.run_id.clone(), verb: manifest.verb.clone() });
+        let (run, verb) = (&manifest.run_id, &manifest.verb);
+        return Err(UserError::usage(format!("{run} has no metrics: it is a `{verb}` run"))
+            .hint(format!("list its files with `llm-perf runs {run}`")));
     }
-    let failed = |reason: String| RecordingError::Unreadable { path: file.clone(), reason };
-    let text = run.read_text("metrics.json").map_err(|error| failed(error.to_string()))?;
-    serde_json::from_slice(text.as_bytes()).map_err(|error| failed(error.to_string()))
+    let text = run.read_text("metrics.json").map_err(|error| unreadable(&file, &error))?;
+    serde_json::from_slice(text.as_bytes()).map_err(|error| unreadable(&file, &error))
 }
 
 /// The files that the timeline of a run was read from, each with the digest that the run has of it.
-pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, RecordingError> {
-    let id = || run.manifest().run_id.clone();
-    let reason = "nothing was recorded";
-    let trace = metrics.conditions.trace.as_ref();
-    let trace = trace.ok_or_else(|| RecordingError::NoTimeline { run: id(), reason })?;
+pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, UserError> {
+    let id = &run.manifest().run_id;
+    let trace = metrics.conditions.trace.as_ref().ok_or_else(|| no_timeline(id, NOTHING_RECORDED))?;
     let mut files = Vec::new();
     for source in &trace.sources {
         let path = place(run, &source.path, &source.sha256);
-        let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
-        let (_, sha256) = digest(&path).map_err(|_| gone("was moved or deleted"))?;
+        let (_, sha256) = digest(&path).map_err(|_| source_gone(&path, "was moved or deleted", id))?;
         if sha256 != source.sha256 {
-            return Err(gone("has changed"));
+            return Err(source_gone(&path, "has changed", id));
         }
         files.push(path);
     }

@@ -8,9 +8,9 @@ use collect::document;
 use forecast::{MeasuredPoint, points_of_operators};
 use report::words::Spoken;
 use serde::de::DeserializeOwned;
-use types::{Environment, Hardware, Metrics};
+use types::{Environment, Hardware, Metrics, UserError};
 
-use crate::pipeline::device::calibration::CalibrationError;
+use crate::pipeline::device::calibration::unfit_run;
 use crate::pipeline::device::hardware;
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
 
@@ -37,21 +37,20 @@ pub(crate) struct RunPoints {
 }
 
 /// Reads the run that `selector` names, among those in `root`.
-pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> Result<RunPoints, CalibrationError> {
+pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> Result<RunPoints, UserError> {
     let stored = earlier::find(root, selector, RunPurpose::Calibrate)?;
     let metrics: Metrics = json(&stored.path().join("metrics.json"))?;
     let run = metrics.run.id.clone();
-    let unfit =
-        |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.clone(), reason, fix: fix.to_owned() };
+    let unfit = |reason: &str, fix: &str| unfit_run(&run, reason, fix);
     if let Some(reason) = analysis::disturbed(&metrics) {
-        return Err(unfit(reason.spoken().text, "stop other jobs and profile again"));
+        return Err(unfit(&reason.spoken().text, "stop other jobs and profile again"));
     }
     let names: Vec<(&String, &String)> =
         metrics.devices.iter().filter_map(|device| Some((device.hardware.as_ref()?, &device.name))).collect();
     let (device, device_name) = match names.as_slice() {
         [] => {
             let fix = "add a hardware file for it; see docs/reference/hardware.md";
-            return Err(unfit("its device is not in the catalogue".to_owned(), fix));
+            return Err(unfit("its device is not in the catalogue", fix));
         }
         [(first, name), rest @ ..] if rest.iter().all(|(other, _)| other == first) => {
             (hardware::find(config_dir, first)?, (*name).clone())
@@ -59,7 +58,7 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
         several => {
             let list: Vec<&str> = several.iter().map(|(id, _)| id.as_str()).collect();
             return Err(unfit(
-                format!("it ran on several devices: {}", list.join(", ")),
+                &format!("it ran on several devices: {}", list.join(", ")),
                 "pass runs of a single device",
             ));
         }
@@ -72,7 +71,7 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
         );
         let fix = "record both with `llm-perf profile --engine torch` on a GPU, or with the torch profiler and \
                    record_shapes=True";
-        return Err(unfit(reason, fix));
+        return Err(unfit(&reason, fix));
     }
     // The environment of an imported trace is that of the machine it was imported on.
     let environment = stored.path().join("env.json");
@@ -94,8 +93,8 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
     })
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, CalibrationError> {
-    let unreadable = |reason| CalibrationError::Unreadable { path: path.to_owned(), reason };
-    let bytes = document::read(path).map_err(unreadable)?;
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T, UserError> {
+    let unreadable = UserError::unreadable(path);
+    let bytes = document::read(path).map_err(&unreadable)?;
     serde_json::from_slice(&bytes).map_err(|error| unreadable(std::io::Error::other(error)))
 }

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use meter::hardware::Catalogue;
 use types::timeline::Timeline;
-use types::{Device, DeviceId, Facts, Hardware, QualityCounter, Severity};
+use types::{Device, DeviceId, Facts, Hardware, QualityCounter, Severity, UserError};
 
 use crate::pipeline::device::hardware;
-use crate::pipeline::error::ImportError;
 use crate::pipeline::trace::Traces;
 
 /// The devices of a run.
@@ -26,11 +25,7 @@ pub(super) struct Devices {
 /// Finds the devices. Ranks count their devices from zero each, so that two ranks may mean two devices by one ordinal.
 ///
 /// Pages of counters and tables of kernels count only where there is no timeline: their kernels are then the run's.
-pub(super) fn find(
-    traces: &Traces,
-    named: Option<&Hardware>,
-    config_dir: Option<&Path>,
-) -> Result<Devices, ImportError> {
+pub(super) fn find(traces: &Traces, named: Option<&Hardware>, config_dir: Option<&Path>) -> Result<Devices, UserError> {
     let catalogue = hardware::catalogue(config_dir)?;
     let mut quality = Vec::new();
     let mut devices: Vec<Device> = Vec::new();

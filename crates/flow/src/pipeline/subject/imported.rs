@@ -1,8 +1,7 @@
 //! Traces of one run, analysed.
 
-use types::{Hardware, Metrics};
+use types::{Hardware, Metrics, UserError};
 
-use crate::pipeline::error::ImportError;
 use crate::pipeline::subject::{NamedSubject, ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::Traces;
 use crate::pipeline::trace::regions::RegionChoice;
@@ -21,7 +20,7 @@ pub(crate) fn analyse(
     subject: &NamedSubject,
     named: Option<&Hardware>,
     regions: &RegionChoice,
-) -> Result<Imported, ImportError> {
+) -> Result<Imported, UserError> {
     let traced = TracedRun {
         run_id,
         engine: None,

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use analysis::{Fit, InputWork, Observed, Subject, observe};
 use meter::{Roofline, matrix_dtypes, predict};
-use types::{DType, DeviceId, Facts, Hardware, PeakUsed, QualityCounter, Remark, RunHeader, Severity, TracedWorkload};
+use types::{
+    DType, DeviceId, Facts, Hardware, PeakUsed, QualityCounter, Remark, RunHeader, Severity, TracedWorkload, UserError,
+};
 
 use crate::pipeline::device::hardware;
-use crate::pipeline::error::ImportError;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::model::workload::{self, WorkloadRequest};
 use crate::pipeline::trace::Traces;
@@ -34,7 +35,7 @@ pub struct NamedSubject {
 
 impl NamedSubject {
     /// The device that was named.
-    pub(crate) fn named_hardware(&self) -> Result<Option<Hardware>, hardware::DeviceError> {
+    pub(crate) fn named_hardware(&self) -> Result<Option<Hardware>, UserError> {
         let find = |name: &str| hardware::find(self.config_dir.as_deref(), name);
         self.hardware.as_deref().map(find).transpose()
     }
@@ -80,7 +81,7 @@ pub(crate) struct ResolvedSubject {
 }
 
 /// Resolves the subject of a traced run.
-pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSubject, ImportError> {
+pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSubject, UserError> {
     let placed = traces.placed.as_slice();
     let found = devices::find(traces, run.named, run.config_dir)?;
     let observed = match placed {
@@ -164,9 +165,11 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     Ok(ResolvedSubject { subject, hardware: found.hardware, devices: found.names, quality })
 }
 
-fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, ImportError> {
-    let no_rate = || ImportError::NoRate { device: hardware.name.clone(), dtype };
-    PeakUsed::of(hardware, dtype).ok_or_else(no_rate)
+fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, UserError> {
+    PeakUsed::of(hardware, dtype).ok_or_else(|| {
+        UserError::usage(format!("{} has no {dtype} matrix peak", hardware.name))
+            .hint("choose another element type with workload.dtype=NAME")
+    })
 }
 
 /// A workload that was named and is not what the shapes show.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use collect::tool::query::TableFile;
 use tables::Table;
-use types::{Exit, Failure};
+use types::{Exit, UserError};
 
-use crate::pipeline::error::tables::NO_RANK;
+use super::NO_RANK;
 
 /// Folders below a named one that are looked into, at most: deeper ones are a mistake, or a circle of mounts.
 const DEEPEST: usize = 24;
@@ -27,109 +27,37 @@ pub(crate) struct TableFiles {
     pub(crate) files: BTreeMap<&'static str, Vec<TableFile>>,
 }
 
-/// Why there are no tables.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TableFilesError {
-    /// Something cannot be read.
-    #[error("cannot list {}: {reason}", path.display())]
-    Unreadable {
-        /// The folder.
-        path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// A file where a folder is expected.
-    #[error("{} is a file, not a folder of tables", path.display())]
-    NotAFolder {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Nothing is there.
-    #[error("no tables found in {}", listed(paths))]
-    None {
-        /// The folders.
-        paths: Vec<PathBuf>,
-    },
-    /// Something that leads elsewhere.
-    #[error("{} is a link; only files inside the given folders are read", path.display())]
-    Link {
-        /// The link.
-        path: PathBuf,
-    },
-    /// A rank that is no number.
-    #[error("{} does not name a rank; expected `rank=N`", path.display())]
-    Rank {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A path that engines would take for a pattern.
-    #[error("{} cannot be queried: its path is not UTF-8 or contains one of {}", path.display(), PATTERNS.map(String::from).join(" "))]
-    Pattern {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Two files for one place.
-    #[error("{} and {} both hold `{table}` of job `{job}`, {rank}", first.display(), second.display())]
-    Twice {
-        /// One.
-        first: PathBuf,
-        /// The other.
-        second: PathBuf,
-        /// Their table.
-        table: &'static str,
-        /// Their job.
-        job: String,
-        /// Their rank, in words.
-        rank: String,
-    },
-}
-
-impl Failure for TableFilesError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Unreadable { reason, .. } if reason.kind() != std::io::ErrorKind::NotFound => Exit::Failed,
-            _ => Exit::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unreadable { .. } | Self::Rank { .. } => None,
-            Self::NotAFolder { path } => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                Some(format!("pass the folder instead: {}", folder.unwrap_or(Path::new(".")).display()))
-            }
-            Self::None { .. } => Some(
-                "write tables with `llm-perf import FILE --tables DIR` or `llm-perf export RUN --format parquet`"
-                    .to_owned(),
-            ),
-            Self::Link { .. } => Some("pass the folder that it points to".to_owned()),
-            Self::Pattern { .. } => Some("rename the folder".to_owned()),
-            Self::Twice { .. } => Some("pass only one of the folders, or give the jobs different names".to_owned()),
-        }
-    }
-}
-
 /// The tables of these folders.
-pub(crate) fn table_files(paths: &[PathBuf]) -> Result<TableFiles, TableFilesError> {
+pub(crate) fn table_files(paths: &[PathBuf]) -> Result<Option<TableFiles>, UserError> {
     let mut found = TableFiles::default();
     for path in paths {
-        let folder =
-            path.canonicalize().map_err(|reason| TableFilesError::Unreadable { path: path.clone(), reason })?;
+        let folder = path.canonicalize().map_err(|reason| unlisted(path, &reason))?;
         if !folder.is_dir() {
-            return Err(TableFilesError::NotAFolder { path: path.clone() });
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return Err(UserError::usage(format!("{} is a file, not a folder of tables", path.display()))
+                .hint(format!("pass the folder instead: {}", folder.display())));
         }
         if !found.folders.contains(&folder) {
             found.search(&folder, 0)?;
             found.folders.push(folder);
         }
     }
-    if found.files.is_empty() {
-        return Err(TableFilesError::None { paths: paths.to_vec() });
-    }
     found.refuse_doubles()?;
-    Ok(found)
+    Ok(Some(found).filter(|found| !found.files.is_empty()))
+}
+
+/// The same where folders without tables are an error.
+pub(crate) fn some_table_files(paths: &[PathBuf]) -> Result<TableFiles, UserError> {
+    table_files(paths)?.ok_or_else(|| {
+        UserError::usage(format!("no tables found in {}", listed(paths)))
+            .hint("write tables with `llm-perf import FILE --tables DIR` or `llm-perf export RUN --format parquet`")
+    })
+}
+
+/// A folder that is not there was named wrongly.
+fn unlisted(folder: &Path, reason: &std::io::Error) -> UserError {
+    let exit = if reason.kind() == std::io::ErrorKind::NotFound { Exit::Usage } else { Exit::Failed };
+    UserError::failed(format!("cannot list {}: {reason}", folder.display())).exiting(exit)
 }
 
 impl TableFiles {
@@ -139,8 +67,8 @@ impl TableFiles {
         runs.filter_map(|file| Some((file.job.as_str(), file.path.parent()?)))
     }
 
-    fn search(&mut self, folder: &Path, depth: usize) -> Result<(), TableFilesError> {
-        let unreadable = |reason| TableFilesError::Unreadable { path: folder.to_owned(), reason };
+    fn search(&mut self, folder: &Path, depth: usize) -> Result<(), UserError> {
+        let unreadable = |reason| unlisted(folder, &reason);
         let entries: Result<Vec<_>, _> = std::fs::read_dir(folder).map_err(unreadable)?.collect();
         let mut paths: Vec<PathBuf> = entries.map_err(unreadable)?.iter().map(std::fs::DirEntry::path).collect();
         paths.sort();
@@ -149,7 +77,11 @@ impl TableFiles {
             let kind = path.symlink_metadata().map_err(unreadable)?.file_type();
             let table = table_of(&path);
             if kind.is_symlink() && (table.is_some() || path.is_dir()) {
-                return Err(TableFilesError::Link { path });
+                let path = path.display();
+                return Err(UserError::usage(format!(
+                    "{path} is a link; only files inside the given folders are read"
+                ))
+                .hint("pass the folder that it points to"));
             }
             match table {
                 Some(table) if kind.is_file() => self.add(table, path)?,
@@ -160,9 +92,13 @@ impl TableFiles {
         Ok(())
     }
 
-    fn add(&mut self, table: &'static str, path: PathBuf) -> Result<(), TableFilesError> {
+    fn add(&mut self, table: &'static str, path: PathBuf) -> Result<(), UserError> {
         if path.to_str().is_none_or(|text| text.contains(PATTERNS)) {
-            return Err(TableFilesError::Pattern { path });
+            let (path, patterns) = (path.display(), PATTERNS.map(String::from).join(" "));
+            return Err(UserError::usage(format!(
+                "{path} cannot be queried: its path is not UTF-8 or contains one of {patterns}"
+            ))
+            .hint("rename the folder"));
         }
         let file = placed(path)?;
         let files = self.files.entry(table).or_default();
@@ -174,19 +110,18 @@ impl TableFiles {
     }
 
     /// What is there twice would be counted twice.
-    fn refuse_doubles(&self) -> Result<(), TableFilesError> {
+    fn refuse_doubles(&self) -> Result<(), UserError> {
         for (table, files) in &self.files {
             let mut seen: BTreeMap<(&str, Option<&str>), &Path> = BTreeMap::new();
             for file in files {
                 let rank = file.path.parent().and_then(name).and_then(|name| name.strip_prefix("rank="));
                 if let Some(first) = seen.insert((&file.job, rank), &file.path) {
-                    return Err(TableFilesError::Twice {
-                        first: first.to_owned(),
-                        second: file.path.clone(),
-                        table,
-                        job: file.job.clone(),
-                        rank: rank.map_or_else(|| "no rank".to_owned(), |rank| format!("rank {rank}")),
-                    });
+                    let (first, second, job) = (first.display(), file.path.display(), &file.job);
+                    let rank = rank.map_or_else(|| "no rank".to_owned(), |rank| format!("rank {rank}"));
+                    return Err(UserError::usage(format!(
+                        "{first} and {second} both hold `{table}` of job `{job}`, {rank}"
+                    ))
+                    .hint("pass only one of the folders, or give the jobs different names"));
                 }
             }
         }
@@ -201,12 +136,13 @@ fn table_of(path: &Path) -> Option<&'static str> {
 }
 
 /// A file with its job, by the names of its folders.
-fn placed(path: PathBuf) -> Result<TableFile, TableFilesError> {
+fn placed(path: PathBuf) -> Result<TableFile, UserError> {
     let rank_folder = path.parent().unwrap_or(Path::new("/"));
     let job_folder = rank_folder.parent().unwrap_or(Path::new("/"));
     let rank = name(rank_folder).and_then(|name| name.strip_prefix("rank="));
     if rank.is_some_and(|rank| rank != NO_RANK && (rank.parse::<i32>().is_err() || rank.starts_with(['+', '-']))) {
-        return Err(TableFilesError::Rank { path: rank_folder.to_owned() });
+        let folder = rank_folder.display();
+        return Err(UserError::usage(format!("{folder} does not name a rank; expected `rank=N`")));
     }
     let named = |folder: &Path| name(folder).map(|name| name.strip_prefix("job=").unwrap_or(name).to_owned());
     let layout = rank.is_some() && name(job_folder).is_some_and(|name| name.starts_with("job="));
@@ -237,8 +173,8 @@ mod tests {
         root
     }
 
-    fn found(root: &tempfile::TempDir) -> Result<TableFiles, TableFilesError> {
-        table_files(&[root.path().to_owned()])
+    fn found(root: &tempfile::TempDir) -> Result<TableFiles, UserError> {
+        some_table_files(&[root.path().to_owned()])
     }
 
     #[test]
@@ -262,7 +198,7 @@ mod tests {
     fn a_file_is_found_once_however_often_its_folder_is_named() {
         let root = folder(&["job=x/rank=0/kernels.parquet"]);
         let paths = [root.path().to_owned(), root.path().join("job=x"), root.path().to_owned()];
-        assert_eq!(table_files(&paths).unwrap().files["kernels"].len(), 1);
+        assert_eq!(some_table_files(&paths).unwrap().files["kernels"].len(), 1);
     }
 
     #[test]
@@ -276,13 +212,14 @@ mod tests {
     #[test]
     fn what_is_no_folder_of_tables_says_what_to_do() {
         let empty = folder(&["notes.txt"]);
-        assert!(found(&empty).unwrap_err().hint().unwrap().contains("--tables"));
+        assert!(found(&empty).unwrap_err().hints[0].contains("--tables"));
         let file = empty.path().join("notes.txt");
-        assert!(matches!(table_files(std::slice::from_ref(&file)), Err(TableFilesError::NotAFolder { .. })));
+        let says = |found: Result<TableFiles, UserError>, what| found.unwrap_err().message.contains(what);
+        assert!(says(some_table_files(&[file]), "is a file, not a folder"));
         let gone = table_files(&[empty.path().join("gone")]).unwrap_err();
-        assert_eq!(gone.exit(), Exit::Usage);
-        assert!(matches!(found(&folder(&["job=x/rank=two/kernels.parquet"])), Err(TableFilesError::Rank { .. })));
-        assert!(matches!(found(&folder(&["job=a[1]/rank=2/kernels.parquet"])), Err(TableFilesError::Pattern { .. })));
+        assert_eq!(gone.exit, Exit::Usage);
+        assert!(says(found(&folder(&["job=x/rank=two/kernels.parquet"])), "does not name a rank"));
+        assert!(says(found(&folder(&["job=a[1]/rank=2/kernels.parquet"])), "cannot be queried"));
     }
 
     #[cfg(unix)]
@@ -291,6 +228,6 @@ mod tests {
         let elsewhere = folder(&["kernels.parquet"]);
         let root = folder(&["job=x/rank=0/steps.parquet"]);
         std::os::unix::fs::symlink(elsewhere.path(), root.path().join("more")).unwrap();
-        assert!(matches!(found(&root), Err(TableFilesError::Link { .. })));
+        assert!(found(&root).unwrap_err().message.contains("is a link"));
     }
 }

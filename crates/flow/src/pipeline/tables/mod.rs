@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use collect::document;
 use tables::rows::{RankOrigin, RankRows};
 use tables::{Table, TableError, TableWriter};
-use types::{Metrics, TraceSource};
+use types::{Metrics, TraceSource, UserError};
 
-use crate::pipeline::error::tables::{NO_RANK, TablesError};
 use crate::pipeline::trace::Placed;
+
+/// What every engine reads as "no value" in the name of a folder.
+const NO_RANK: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Where tables go.
 #[derive(Clone, Debug)]
@@ -29,7 +31,7 @@ pub struct TablesRequest {
 
 impl TablesRequest {
     /// Tables of a job. Its name, unless given, is that of the folder its trace lies in: ranks of a job usually share one.
-    pub fn new(folder: &Path, job: Option<&str>, trace: &Path) -> Result<Self, TablesError> {
+    pub fn new(folder: &Path, job: Option<&str>, trace: &Path) -> Result<Self, UserError> {
         let inside = || {
             let whole = fs::canonicalize(trace).ok()?;
             Some(whole.parent()?.file_name()?.to_string_lossy().into_owned())
@@ -40,7 +42,9 @@ impl TablesRequest {
             None => inside().map(|name| name.chars().map(plain).collect()).unwrap_or_else(|| "job".to_owned()),
         };
         if job.is_empty() || job.starts_with('.') || job.chars().any(|letter| plain(letter) != letter) {
-            return Err(TablesError::Job { job });
+            return Err(UserError::usage(format!(
+                "invalid job name {job:?}: use letters, digits, dots, dashes and underscores"
+            )));
         }
         Ok(Self { folder: folder.to_owned(), job })
     }
@@ -52,12 +56,15 @@ pub(crate) fn write(
     placed: &[Placed],
     sources: &[TraceSource],
     metrics: &Metrics,
-) -> Result<Vec<PathBuf>, TablesError> {
+) -> Result<Vec<PathBuf>, UserError> {
     if placed.is_empty() {
-        return Err(TablesError::NoTimeline);
+        return Err(UserError::usage(
+            "cannot write tables without a timeline: the files contain only sums and counters",
+        )
+        .hint("import a torch profiler trace, an nsys export or a collector file"));
     }
     let job = request.folder.join(format!("job={}", request.job));
-    fs::create_dir_all(&job).map_err(|reason| TablesError::Io { path: job.clone(), reason })?;
+    fs::create_dir_all(&job).map_err(at(&job))?;
     let mut folders = Vec::new();
     for one in placed {
         let among_others = placed.len() > 1;
@@ -71,20 +78,18 @@ pub(crate) fn write(
 }
 
 /// One rank: written beside its place, and moved there when it is whole.
-fn rank(job: &Path, rank: Option<u32>, sources: &[TraceSource], rows: &RankRows<'_>) -> Result<PathBuf, TablesError> {
+fn rank(job: &Path, rank: Option<u32>, sources: &[TraceSource], rows: &RankRows<'_>) -> Result<PathBuf, UserError> {
     let name = rank.map_or_else(|| format!("rank={NO_RANK}"), |rank| format!("rank={rank}"));
     let path = job.join(&name);
     if path.symlink_metadata().is_ok() {
         let found = origin(&path)?;
         if !sources.iter().any(|source| source.sha256 == found.1) || sources.len() != 1 {
-            return Err(TablesError::Exists { path, found: found.0 });
+            let (path, found) = (path.display(), found.0);
+            return Err(UserError::usage(format!("{path} already exists, from another trace ({found})"))
+                .hint("nothing was overwritten; choose another job name with `--job NAME`"));
         }
     }
     let draft = job.join(format!(".{name}.{}", std::process::id()));
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| TablesError::Io { path, reason }
-    };
     fs::create_dir(&draft).map_err(at(&draft))?;
     let written = Table::ALL.into_iter().try_for_each(|table| write_table(&draft.join(table.file_name()), table, rows));
     let moved = written.and_then(|()| {
@@ -101,8 +106,8 @@ fn rank(job: &Path, rank: Option<u32>, sources: &[TraceSource], rows: &RankRows<
 }
 
 /// A table, unless it has no rows.
-fn write_table(path: &Path, table: Table, rows: &RankRows<'_>) -> Result<(), TablesError> {
-    let wrong = |error| TablesError::Table { path: path.to_owned(), error };
+fn write_table(path: &Path, table: Table, rows: &RankRows<'_>) -> Result<(), UserError> {
+    let wrong = |error| wrong_table(path, &error);
     let mut writer: Option<TableWriter<BufWriter<File>>> = None;
     let mut failed: Option<io::Error> = None;
     let result = rows.write(table, &mut |cells| {
@@ -120,7 +125,7 @@ fn write_table(path: &Path, table: Table, rows: &RankRows<'_>) -> Result<(), Tab
         writer.as_mut().map_or(Ok(()), |writer| writer.row(cells))
     });
     if let Some(reason) = failed {
-        return Err(TablesError::Io { path: path.to_owned(), reason });
+        return Err(at(path)(reason));
     }
     result.map_err(wrong)?;
     writer.map_or(Ok(0), TableWriter::finish).map_err(wrong)?;
@@ -128,7 +133,7 @@ fn write_table(path: &Path, table: Table, rows: &RankRows<'_>) -> Result<(), Tab
 }
 
 /// Where the rows of a rank come from: the trace, and its SHA-256.
-fn origin(folder: &Path) -> Result<(String, String), TablesError> {
+fn origin(folder: &Path) -> Result<(String, String), UserError> {
     let runs = read(&folder.join(Table::Runs.file_name()), Table::Runs)?;
     let text = |column: &str| runs.text(0, column).unwrap_or_default().to_owned();
     Ok((text("source"), text("sha256")))
@@ -138,8 +143,18 @@ fn origin(folder: &Path) -> Result<(String, String), TablesError> {
 const LARGEST_TABLE: u64 = 32 << 30;
 
 /// Reads a table.
-pub(crate) fn read(path: &Path, table: Table) -> Result<tables::TableColumns, TablesError> {
+pub(crate) fn read(path: &Path, table: Table) -> Result<tables::TableColumns, UserError> {
     let content = document::open(path).and_then(|file| document::read_from(file, LARGEST_TABLE));
-    let content = content.map_err(|reason| TablesError::Io { path: path.to_owned(), reason })?;
-    tables::read(table, content).map_err(|error| TablesError::Table { path: path.to_owned(), error })
+    tables::read(table, content.map_err(at(path))?).map_err(|error| wrong_table(path, &error))
+}
+
+/// A file that the system refuses.
+fn at(path: &Path) -> impl Fn(io::Error) -> UserError {
+    move |reason| UserError::failed(format!("{}: {reason}", path.display()))
+}
+
+/// A table that cannot be written or read.
+fn wrong_table(path: &Path, error: &TableError) -> UserError {
+    UserError::failed(format!("{}: {error}", path.display()))
+        .hint("write the tables again with `llm-perf import FILE --tables DIR`")
 }

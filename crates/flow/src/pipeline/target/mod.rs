@@ -8,7 +8,7 @@ mod engine;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use types::{Exit, Failure};
+use types::UserError;
 
 pub use crate::pipeline::target::engine::{Engine, choose as choose_engine};
 
@@ -29,46 +29,6 @@ pub enum TargetKind {
     Command,
 }
 
-/// Why there is nothing to launch.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TargetError {
-    /// An argument list without a program.
-    #[error("no command after `--`")]
-    Empty,
-    /// A program that is nowhere.
-    #[error("program `{program}` not found{where_looked}")]
-    NoProgram {
-        /// As given.
-        program: String,
-        /// Where it was looked for.
-        where_looked: &'static str,
-    },
-    /// A file that may not be run.
-    #[error("{} is not executable", path.display())]
-    NotExecutable {
-        /// The file.
-        path: PathBuf,
-    },
-}
-
-impl Failure for TargetError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Empty => Some("put the command to measure last: llm-perf profile -- python serve.py".to_owned()),
-            Self::NoProgram { .. } => None,
-            Self::NotExecutable { path } => Some(format!(
-                "run it with its interpreter, as in `-- python3 {}`, or make it executable with chmod +x",
-                path.display()
-            )),
-        }
-    }
-}
-
 impl Target {
     /// `program workload ARGUMENTS...`, where `program` is this program.
     pub fn workload(engine: Engine, program: &Path, arguments: impl IntoIterator<Item = OsString>) -> Self {
@@ -78,8 +38,8 @@ impl Target {
     }
 
     /// A command of the user's, looked for on `PATH` as a shell would. It is checked now, before anything is measured.
-    pub fn command(argv: Vec<OsString>) -> Result<Self, TargetError> {
-        let program = argv.first().filter(|program| !program.is_empty()).ok_or(TargetError::Empty)?;
+    pub fn command(argv: Vec<OsString>) -> Result<Self, UserError> {
+        let program = argv.first().filter(|program| !program.is_empty()).ok_or_else(no_command)?;
         find_program(program)?;
         Ok(Self { kind: TargetKind::Command, argv, environment: Vec::new() })
     }
@@ -129,18 +89,24 @@ impl Target {
 }
 
 /// Finds the program as `execvp` would: a name with a slash is a path, any other is looked for on `PATH`.
-fn find_program(program: &OsStr) -> Result<PathBuf, TargetError> {
+fn find_program(program: &OsStr) -> Result<PathBuf, UserError> {
     let given = Path::new(program);
     let is_path = program.as_encoded_bytes().contains(&b'/');
     collect::tool::find_program(program, &collect::tool::path_folders()).ok_or_else(|| {
-        match is_path && given.is_file() {
-            true => TargetError::NotExecutable { path: given.to_owned() },
-            false => TargetError::NoProgram {
-                program: given.display().to_string(),
-                where_looked: if is_path { "" } else { " on PATH" },
-            },
+        let program = given.display();
+        if is_path && given.is_file() {
+            return UserError::usage(format!("{program} is not executable")).hint(format!(
+                "run it with its interpreter, as in `-- python3 {program}`, or make it executable with chmod +x"
+            ));
         }
+        UserError::usage(format!("program `{program}` not found{}", if is_path { "" } else { " on PATH" }))
     })
+}
+
+/// An argument list without a program.
+pub(crate) fn no_command() -> UserError {
+    UserError::usage("no command after `--`")
+        .hint("put the command to measure last: llm-perf profile -- python serve.py")
 }
 
 #[cfg(test)]
@@ -173,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_started_is_found_before_anything_is_measured() {
-        assert_eq!(Target::command(Vec::new()), Err(TargetError::Empty));
+        assert_eq!(Target::command(Vec::new()), Err(no_command()));
         let error = Target::command(words("no-such-program-anywhere")).unwrap_err();
         assert_eq!(error.to_string(), "program `no-such-program-anywhere` not found on PATH");
         let error = Target::command(words("./nowhere/serve")).unwrap_err();
@@ -181,6 +147,6 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = Target::command(vec![file.path().into()]).unwrap_err();
         assert!(error.to_string().ends_with("is not executable"), "{error}");
-        assert!(error.hint().unwrap().starts_with("run it with its interpreter"));
+        assert!(error.hints[0].starts_with("run it with its interpreter"));
     }
 }

@@ -17,9 +17,8 @@ use analysis::attribution::{self, Attribution};
 use analysis::{Evidence, LaunchCounters, ListedKernel, PlacedTimeline, Trace};
 use types::counter::CounterTable;
 use types::timeline::Timeline;
-use types::{Bytes, Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource};
+use types::{Bytes, Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource, UserError};
 
-use super::error::ImportError;
 pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
 use regions::{RegionChoice, device_name};
@@ -63,7 +62,7 @@ pub(crate) struct TraceFiles(Vec<(Source, Kind)>);
 
 impl TraceFiles {
     /// Opens the files of one run; `-` is standard input.
-    pub(crate) fn open(paths: &[PathBuf], progress: &mut dyn FnMut(&str)) -> Result<Self, ImportError> {
+    pub(crate) fn open(paths: &[PathBuf], progress: &mut dyn FnMut(&str)) -> Result<Self, UserError> {
         let sources = paths.iter().map(|path| Source::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
         let known = |source: Source| parts::kind(&source).map(|kind| (source, kind));
         Ok(Self(sources.into_iter().map(known).collect::<Result<_, _>>()?))
@@ -75,7 +74,7 @@ impl TraceFiles {
         model: Option<&str>,
         regions: &RegionChoice,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<Traces, ImportError> {
+    ) -> Result<Traces, UserError> {
         let mut parts = Parts::default();
         let mut files = Vec::new();
         for (source, kind) in &self.0 {
@@ -84,8 +83,7 @@ impl TraceFiles {
             files.push(listed(source, source.name.clone(), &part, sha256));
             same_file_twice(&files)?;
             if let (Part::Nothing(reason, hint), [(only, _)]) = (&part, self.0.as_slice()) {
-                let (file, reason, hint) = (only.name.clone(), reason.clone(), (*hint).to_owned());
-                return Err(ImportError::NothingInside { file, reason, hint });
+                return Err(UserError::failed(format!("{}: {reason}", only.name)).hint(*hint));
             }
             parts.add(&source.name, part)?;
             parts.missing.extend(parts::unfinished(source, kind));
@@ -93,9 +91,8 @@ impl TraceFiles {
         parts.join_captures()?;
         if parts.is_empty() {
             let file = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ");
-            let reason = "it contains no timeline, no counters and no kernels".to_owned();
-            let hint = "add a trace, a counter page or the table cuda_gpu_kern_sum".to_owned();
-            return Err(ImportError::NothingInside { file, reason, hint });
+            return Err(UserError::failed(format!("{file}: it contains no timeline, no counters and no kernels"))
+                .hint("add a trace, a counter page or the table cuda_gpu_kern_sum"));
         }
         Ok(Traces::place(parts, files, model, progress))
     }
@@ -129,7 +126,7 @@ impl Traces {
         name: &str,
         model: Option<&str>,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<Self, ImportError> {
+    ) -> Result<Self, UserError> {
         let source = Source::open(path, progress)?;
         let (part, sha256) = parts::read(&source, &parts::kind(&source)?, &|_| false)?;
         let file = listed(&source, name.to_owned(), &part, sha256);
@@ -146,7 +143,7 @@ impl Traces {
         names: &[String],
         model: Option<&str>,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<Self, ImportError> {
+    ) -> Result<Self, UserError> {
         let sources =
             names.iter().map(|name| Source::open(&folder.join(name), progress)).collect::<Result<Vec<_>, _>>()?;
         let contents: Vec<_> =
@@ -222,7 +219,7 @@ impl Traces {
 }
 
 /// The timelines in files: one for each, but for files of the collector, which make one together.
-pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError> {
+pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, UserError> {
     let sources = paths.iter().map(|path| Source::open(path, &mut |_| {})).collect::<Result<Vec<_>, _>>()?;
     let collected = |source: &&Source| source.bytes().starts_with(b"LLMPERFW");
     let contents: Vec<_> = sources.iter().filter(collected).map(|it| (it.name.as_str(), it.bytes())).collect();
@@ -239,7 +236,7 @@ pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError>
 }
 
 /// The same, placed.
-pub(crate) fn placed(paths: &[PathBuf], model: Option<&str>) -> Result<Vec<Placed>, ImportError> {
+pub(crate) fn placed(paths: &[PathBuf], model: Option<&str>) -> Result<Vec<Placed>, UserError> {
     let settings = attribution::AttributionSettings { model: model.map(str::to_owned), ..Default::default() };
     let place = |timeline: Timeline| {
         let attribution = attribution::attribute(&timeline, &settings);
@@ -259,11 +256,10 @@ fn listed(source: &Source, path: String, part: &Part, sha256: String) -> TraceSo
     }
 }
 
-fn same_file_twice(files: &[TraceSource]) -> Result<(), ImportError> {
+fn same_file_twice(files: &[TraceSource]) -> Result<(), UserError> {
     for (index, file) in files.iter().enumerate() {
         if let Some(first) = files[..index].iter().find(|other| other.sha256 == file.sha256) {
-            let why = "they have the same contents".to_owned();
-            return Err(ImportError::NotOneRun { one: first.path.clone(), other: file.path.clone(), why });
+            return Err(parts::not_one_run(&first.path, &file.path, "they have the same contents"));
         }
     }
     Ok(())

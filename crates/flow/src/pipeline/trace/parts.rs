@@ -13,9 +13,8 @@ use ingest::{nsys, torch, wire};
 use report::words::Spoken;
 use types::counter::CounterTable;
 use types::timeline::Timeline;
-use types::{Facts, QualityCounter, Severity};
+use types::{Facts, QualityCounter, Severity, UserError};
 
-use super::super::error::ImportError;
 use super::job::{apart, other_process, rank};
 use super::source::{Source, journal, unpacked};
 
@@ -86,7 +85,7 @@ impl Part {
 
 impl Parts {
     /// Takes a part in, if it can be of the same run as the others.
-    pub(super) fn add(&mut self, file: &str, part: Part) -> Result<(), ImportError> {
+    pub(super) fn add(&mut self, file: &str, part: Part) -> Result<(), UserError> {
         match part {
             Part::Timeline(timeline) if attribution::is_capture(&timeline) => {
                 self.missing.extend(lost(file, &timeline.quality));
@@ -95,7 +94,7 @@ impl Parts {
             Part::Timeline(timeline) => {
                 let apart = |other: &(String, Timeline)| Some((other.0.clone(), apart(&other.1, &timeline)?));
                 if let Some((one, why)) = self.timelines.iter().find_map(apart) {
-                    return Err(ImportError::NotOneRun { one, other: file.to_owned(), why });
+                    return Err(not_one_run(&one, file, &why));
                 }
                 self.missing.extend(lost(file, &timeline.quality));
                 self.timelines.push((file.to_owned(), *timeline));
@@ -124,7 +123,7 @@ impl Parts {
 
     /// Gives the kernels of replayed graphs the operators of their captures. A capture without anything to join is a
     /// timeline like any other.
-    pub(super) fn join_captures(&mut self) -> Result<(), ImportError> {
+    pub(super) fn join_captures(&mut self) -> Result<(), UserError> {
         for (file, capture) in std::mem::take(&mut self.captures) {
             let Some(first) = self.timelines.first().map(|(name, _)| name.clone()) else {
                 self.timelines.push((file, capture));
@@ -144,7 +143,7 @@ impl Parts {
             });
             let Some((kernels, replay)) = joined else {
                 let why = format!("{file} is a graph capture, and {}", why.unwrap_or_default());
-                return Err(ImportError::NotOneRun { one: first, other: file, why });
+                return Err(not_one_run(&first, &file, &why));
             };
             let counter = QualityCounter::new("graph_kernels_with_captured_operator", Severity::Info, kernels);
             replay.quality.push(counter.facts(Facts::new().with("file", &file)));
@@ -198,15 +197,24 @@ pub(crate) fn nothing(messages: &[ToolMessage]) -> (String, &'static str) {
 }
 
 /// What a file is, from its first bytes.
-pub(super) fn kind(source: &Source) -> Result<Kind, ImportError> {
+pub(super) fn kind(source: &Source) -> Result<Kind, UserError> {
     let identity = detect::identify(source.bytes());
     match identity.format.filter(|format| *format != Format::TorchInfo) {
         Some(format) => Ok(Kind { compression: identity.compression, format }),
-        None if source.bytes().is_empty() => {
-            Err(ImportError::UnknownFormat { file: format!("{} is empty, so it", source.name), known: known() })
-        }
-        None => Err(ImportError::UnknownFormat { file: source.name.clone(), known: known() }),
+        None if source.bytes().is_empty() => Err(unknown_format(&format!("{} is empty, so it", source.name))),
+        None => Err(unknown_format(&source.name)),
     }
+}
+
+/// Files that cannot be of one run.
+pub(super) fn not_one_run(one: &str, other: &str, why: &str) -> UserError {
+    UserError::usage(format!("{one} and {other} are not from one run: {why}"))
+        .hint("import each one separately, then run `llm-perf compare` on the two runs")
+}
+
+fn unknown_format(file: &str) -> UserError {
+    UserError::usage(format!("{file} is not a supported trace"))
+        .hint(format!("supported formats: {}; each may be compressed with gzip or zstd", known()))
 }
 
 /// Formats a run can be made of.
@@ -223,7 +231,7 @@ pub(super) fn unfinished(source: &Source, kind: &Kind) -> Option<String> {
 
 /// What a file holds, and its digest, which is taken while it is read. `keeps` says which counters of a page are kept besides those
 /// that kernels are joined with.
-pub(super) fn read(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<(Part, String), ImportError> {
+pub(super) fn read(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<(Part, String), UserError> {
     std::thread::scope(|scope| {
         let digest = scope.spawn(|| source.digest());
         let part = part(source, kind, keeps);
@@ -232,7 +240,7 @@ pub(super) fn read(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -
     })
 }
 
-fn part(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<Part, ImportError> {
+fn part(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<Part, UserError> {
     let (name, bytes) = (source.name.as_str(), source.bytes());
     let part = match (kind.format, kind.compression) {
         (Format::TorchProfiler, None) => timeline(torch::read(name, bytes, &torch::TorchSettings::default())?.timeline),
@@ -256,7 +264,7 @@ fn part(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<Pa
             counters(ncu::read_counters(text(bytes, compression), name, used)?)
         }
         (Format::TorchInfo, _) => {
-            return Err(ImportError::UnknownFormat { file: name.to_owned(), known: known() });
+            return Err(unknown_format(name));
         }
     };
     Ok(part)

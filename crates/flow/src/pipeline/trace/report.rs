@@ -7,8 +7,7 @@ use collect::process::{Interrupt, Limits, Process};
 use collect::tool::ncu::{self, Page};
 use collect::tool::{InstalledTool, nsys};
 use collect::{Command, Output};
-
-use super::super::error::ImportError;
+use types::UserError;
 
 /// Lines of a tool that a message shows.
 const SHOWN: usize = 8;
@@ -64,29 +63,29 @@ impl Report {
     }
 
     /// The report as a file that can be read, which nothing else refers to any more.
-    pub(super) fn exported(self, report: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, ImportError> {
-        let (file, by_hand) = (report.to_owned(), self.by_hand(report));
+    pub(super) fn exported(self, report: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, UserError> {
+        let (file, by_hand) = (report.display(), self.by_hand(report));
         let found = match self {
             Self::Nsys => nsys::serving(None),
             Self::Ncu => ncu::serving(None),
         };
-        let tool = match found {
-            Ok(tool) => tool,
-            Err(shortfall) => {
-                return Err(ImportError::NoTool { file, tool: self.tool(), found: shortfall.found, by_hand });
-            }
-        };
+        let tool = found.map_err(|shortfall| {
+            let name = self.tool();
+            UserError::failed(format!("reading {file} requires {name}: {}", shortfall.found))
+                .hint(format!("export it where {name} is installed, then import the result: `{by_hand}`"))
+        })?;
         progress(&format!("exporting {} with {}", report.display(), self.tool()));
-        let unreadable = |reason| ImportError::Unreadable { path: report.to_owned(), reason };
-        let folder = tempfile::tempdir().map_err(unreadable)?;
+        let unreadable = UserError::io("read", report);
+        let folder = tempfile::tempdir().map_err(&unreadable)?;
         let export = folder.path().join("export");
         let command = self.command(&tool, report, &export);
         let finished = Process::start(&command)?.wait(&Limits::default(), Interrupt::Forwarded)?;
         let has_export = export.metadata().is_ok_and(|found| found.len() > 0);
         if !finished.succeeded() || !has_export {
-            let said = finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect();
+            let said: String = finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect();
             let ending = if finished.succeeded() { "wrote no export".to_owned() } else { finished.ending.to_string() };
-            return Err(ImportError::ToolFailed { file, command: command.to_string(), ending, said, by_hand });
+            return Err(UserError::failed(format!("cannot export {file}: `{command}` {ending}{said}"))
+                .hint(format!("export it with the release that recorded it, then import the result: `{by_hand}`")));
         }
         // Open, the file outlives its folder.
         File::open(&export).map_err(unreadable)

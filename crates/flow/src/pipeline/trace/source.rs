@@ -8,9 +8,8 @@ use collect::run::sha256;
 use collect::spill::MappedInput;
 use ingest::detect::{Format, identify};
 use memmap2::Mmap;
-use types::Bytes;
+use types::{Bytes, UserError};
 
-use super::super::error::ImportError;
 use super::report::Report;
 
 /// Stands for standard input among the files.
@@ -30,18 +29,18 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens what was named: a file, or standard input.
-    pub(super) fn open(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<Self, ImportError> {
-        let unreadable = |reason| ImportError::Unreadable { path: path.to_owned(), reason };
+    pub(super) fn open(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<Self, UserError> {
+        let unreadable = UserError::io("read", path);
         let name = path.display().to_string();
         let file = if name == STANDARD_INPUT {
             spooled(io::stdin().lock()).map_err(|error| error.about(path))?
         } else {
-            let file = collect::document::open(path).map_err(unreadable)?;
+            let file = collect::document::open(path).map_err(&unreadable)?;
             // A pipe has no length and cannot be mapped.
-            let is_file = file.metadata().map_err(unreadable)?.is_file();
+            let is_file = file.metadata().map_err(&unreadable)?.is_file();
             if is_file { file } else { spooled(file).map_err(|error| error.about(path))? }
         };
-        let map = mapped(&file).map_err(unreadable)?;
+        let map = mapped(&file).map_err(&unreadable)?;
         let stored = map.as_deref().unwrap_or_default();
         // The tool wants a path, which what came through a pipe does not have.
         let may_be_report = name != STANDARD_INPUT && identify(stored).format.is_none();
@@ -112,9 +111,9 @@ pub(super) fn journal(source: &Source) -> Option<PathBuf> {
 
 /// What a reader yields, as bytes in a file without a name: readers that jump about need all of it, and memory need not
 /// hold it.
-pub(super) fn unpacked(reader: impl Read, path: &Path) -> Result<Unpacked, ImportError> {
+pub(super) fn unpacked(reader: impl Read, path: &Path) -> Result<Unpacked, UserError> {
     let file = spooled(reader).map_err(|error| error.about(path))?;
-    let map = mapped(&file).map_err(|reason| ImportError::Unreadable { path: path.to_owned(), reason })?;
+    let map = mapped(&file).map_err(UserError::io("read", path))?;
     Ok(Unpacked { map })
 }
 
@@ -140,11 +139,15 @@ enum SpoolError {
 }
 
 impl SpoolError {
-    fn about(self, path: &Path) -> ImportError {
+    fn about(self, path: &Path) -> UserError {
         match self {
-            Self::Source(reason) => ImportError::Unreadable { path: path.to_owned(), reason },
+            Self::Source(reason) => UserError::io("read", path)(reason),
             Self::TemporaryFolder(reason) => {
-                ImportError::TemporaryFolder { path: path.to_owned(), folder: std::env::temp_dir(), reason }
+                let (path, folder) = (path.display(), std::env::temp_dir());
+                UserError::failed(format!("cannot unpack {path} into {}: {reason}", folder.display())).hint(
+                    "set TMPDIR to a folder on a disk with more space, or decompress the file first and import the \
+                     result",
+                )
             }
         }
     }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
+use types::UserError;
 
 use super::dataset::DatasetSettings;
-use crate::runner::error::ProfileError;
 
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../assets/pages");
 static PROMPTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../assets/prompts");
@@ -29,16 +29,18 @@ pub(super) struct DatasetFile {
 }
 
 /// Every file of a dataset, by name, readable or not.
-pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
+pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, UserError> {
     match settings.root.to_str().and_then(|root| root.strip_prefix(BUILT_IN)) {
         Some("pages") => built_in("pages", &PAGES, settings),
         Some("prompts") => built_in("prompts", &PROMPTS, settings),
-        Some(other) => Err(ProfileError::NoDataset { name: other.to_owned() }),
+        Some(other) => Err(UserError::usage(format!(
+            "unknown dataset `builtin:{other}`; expected `builtin:pages` or `builtin:prompts`"
+        ))),
         None => on_disk(settings),
     }
 }
 
-fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
+fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<Vec<DatasetFile>, UserError> {
     #[derive(Deserialize)]
     struct Manifest {
         #[serde(alias = "pages", alias = "prompts")]
@@ -49,7 +51,7 @@ fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<
         file: String,
         category: String,
     }
-    let broken = |reason: String| ProfileError::Shipped { dataset: name.to_owned(), reason };
+    let broken = |reason: String| UserError::failed(format!("the built-in {name} are broken: {reason}"));
     let manifest = folder.get_file("manifest.yaml").and_then(|file| file.contents_utf8());
     let manifest = manifest.ok_or_else(|| broken("manifest.yaml is missing".to_owned()))?;
     let manifest: Manifest = serde_saphyr::from_str(manifest).map_err(|error| broken(error.to_string()))?;
@@ -64,15 +66,11 @@ fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<
         .collect()
 }
 
-fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
+fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, UserError> {
     let root = settings.root.as_path();
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| ProfileError::Unreadable { path, reason }
-    };
     let mut files = match &settings.file_list {
         Some(list) => {
-            let text = collect::document::read_text(list).map_err(unreadable(list))?;
+            let text = collect::document::read_text(list).map_err(UserError::unreadable(list))?;
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
             lines.map(PathBuf::from).collect()
         }
@@ -80,7 +78,7 @@ fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError>
         None => {
             let filter = Filter::new(settings)?;
             let mut found = Vec::new();
-            walk(root, Path::new(""), settings.recursive, &mut found).map_err(unreadable(root))?;
+            walk(root, Path::new(""), settings.recursive, &mut found).map_err(UserError::unreadable(root))?;
             found.retain(|path| filter.takes(path));
             found
         }
@@ -125,24 +123,18 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(settings: &DatasetSettings) -> Result<Self, ProfileError> {
+    fn new(settings: &DatasetSettings) -> Result<Self, UserError> {
         let set = |key: &'static str, patterns: &[String]| {
             let mut builder = GlobSetBuilder::new();
+            let wrong = |pattern: &str, error: &globset::Error| {
+                UserError::usage(format!("dataset.{key}: invalid pattern `{pattern}`: {error}"))
+            };
             for pattern in patterns {
                 // A pattern without a folder means any folder.
                 let anywhere = if pattern.contains('/') { pattern.clone() } else { format!("**/{pattern}") };
-                let glob = Glob::new(&anywhere).map_err(|error| ProfileError::Pattern {
-                    key,
-                    pattern: pattern.clone(),
-                    reason: error.to_string(),
-                })?;
-                builder.add(glob);
+                builder.add(Glob::new(&anywhere).map_err(|error| wrong(pattern, &error))?);
             }
-            builder.build().map_err(|error| ProfileError::Pattern {
-                key,
-                pattern: patterns.join(", "),
-                reason: error.to_string(),
-            })
+            builder.build().map_err(|error| wrong(&patterns.join(", "), &error))
         };
         Ok(Self { include: set("include", &settings.include)?, exclude: set("exclude", &settings.exclude)? })
     }

@@ -6,9 +6,9 @@ pub(crate) mod plan;
 pub(crate) mod prepare;
 
 use engine::image::{self, Page};
-use types::{Bytes, InputImage, InputPrompt, InputSet, Random, SchemaTag};
+use types::{Bytes, InputImage, InputPrompt, InputSet, Random, SchemaTag, UserError};
 
-use super::error::ProfileError;
+use super::error::no_usable_inputs;
 use super::settings::{InferSettings, TEXT_MARK};
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
@@ -60,7 +60,7 @@ pub(crate) enum Content {
 }
 
 /// Every input that the settings ask for, usable or not; at least one.
-pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<Inputs, ProfileError> {
+pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<Inputs, UserError> {
     let made = |root: &str, input: Input| Inputs { root: root.to_owned(), file_list: None, all: vec![input] };
     let read: fn(DatasetFile) -> Input = match infer {
         InferSettings::Pictures(settings) => {
@@ -89,14 +89,18 @@ pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<I
     let all: Vec<Input> = files::find(dataset)?.into_iter().map(read).collect();
     let root = dataset.root.display().to_string();
     if all.is_empty() {
-        return Err(ProfileError::NoInputs { root, patterns: dataset.include.join(", ") });
+        let patterns = dataset.include.join(", ");
+        return Err(UserError::usage(format!("no file under {root} matches {patterns}")).hint(
+            "use PNG or JPEG files for models that read pages, and text files for others; --inputs takes a folder, a \
+             file or a pattern",
+        ));
     }
     let file_list = dataset.file_list.as_ref().map(|file| file.display().to_string());
     Ok(Inputs { root, file_list, all })
 }
 
 /// What a run of these settings is fed, before anything runs: an input that turns out to be broken later still counts as used.
-pub fn expected(dataset: &DatasetSettings, infer: &InferSettings) -> Result<FedInputs, ProfileError> {
+pub fn expected(dataset: &DatasetSettings, infer: &InferSettings) -> Result<FedInputs, UserError> {
     let mut inputs = find(dataset, infer)?;
     let usable = inputs.usable()?;
     for index in (0..dataset.sampling.epochs).flat_map(|epoch| choose(&dataset.sampling, &usable, epoch)) {
@@ -120,12 +124,12 @@ pub(crate) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) 
 
 impl Inputs {
     /// Those that nothing is known to be wrong with, as indices; at least one.
-    pub(crate) fn usable(&self) -> Result<Vec<usize>, ProfileError> {
+    pub(crate) fn usable(&self) -> Result<Vec<usize>, UserError> {
         let fine = |(index, input): (usize, &Input)| input.problem.is_none().then_some(index);
         let usable: Vec<usize> = self.all.iter().enumerate().filter_map(fine).collect();
         if usable.is_empty() {
             let problem = self.all.iter().find_map(|input| input.problem.clone()).unwrap_or_default();
-            return Err(ProfileError::NoUsableInputs { count: self.all.len(), problem });
+            return Err(no_usable_inputs(self.all.len(), &problem));
         }
         Ok(usable)
     }

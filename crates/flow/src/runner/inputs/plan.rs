@@ -1,10 +1,10 @@
 //! Which inputs every epoch runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use types::UserError;
 
 use super::prepare::PreparedInput;
 use super::{Input, Inputs, SamplingSettings, choose};
-use crate::runner::error::ProfileError;
 
 /// What is run: the inputs of every epoch, by index, and each of them prepared.
 pub(crate) struct InputPlan {
@@ -25,8 +25,8 @@ impl InputPlan {
 pub(crate) fn plan(
     sampling: &SamplingSettings,
     inputs: &mut Inputs,
-    mut prepare: impl FnMut(&mut Input) -> Result<PreparedInput, ProfileError>,
-) -> Result<InputPlan, ProfileError> {
+    mut prepare: impl FnMut(&mut Input) -> Result<PreparedInput, UserError>,
+) -> Result<InputPlan, UserError> {
     let mut prepared = BTreeMap::new();
     loop {
         let usable = inputs.usable()?;
@@ -42,11 +42,10 @@ pub(crate) fn plan(
                 Ok(one) => {
                     prepared.insert(*index, one);
                 }
-                Err(error) if error.is_about_one_input() => {
+                Err(error) => {
                     input.problem = Some(error.to_string());
                     broken = true;
                 }
-                Err(error) => return Err(error),
             }
         }
         if !broken {

@@ -2,10 +2,10 @@
 
 use engine::image;
 use engine::{ImageBatch, PageImages, PromptData, Tokenizer, prompt};
-use types::{InputFacts, PageKind, Random};
+use types::{InputFacts, PageKind, Random, UserError};
 
 use super::{Content, Input};
-use crate::runner::error::ProfileError;
+use crate::runner::error::wrong_feed;
 use crate::runner::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
 
 /// One input, prepared.
@@ -25,13 +25,13 @@ pub(crate) enum ModelInput {
     Pictures(ImageBatch),
 }
 
-/// Prepares one input. An error of the kind `Input` is about this input alone.
+/// Prepares one input. An error is about this input alone.
 pub(crate) fn prepare(
     input: &mut Input,
     infer: &InferSettings,
     tokenizer: Option<&Tokenizer>,
     vocabulary: u64,
-) -> Result<PreparedInput, ProfileError> {
+) -> Result<PreparedInput, UserError> {
     let text_only = |ids: Vec<i64>| PromptData { image_mask: vec![false; ids.len()], ids, images: None, source: None };
     let batch = infer.batch().into();
     match (&mut input.content, infer, tokenizer) {
@@ -49,7 +49,8 @@ pub(crate) fn prepare(
             let count = ids.len() as u64;
             *tokens = Some(count);
             if count > MOST_TOKENS {
-                return Err(ProfileError::PromptTooLong { name: input.name.clone(), tokens: count, most: MOST_TOKENS });
+                let name = &input.name;
+                return Err(UserError::failed(format!("{name} has {count} tokens; the limit is {MOST_TOKENS}")));
             }
             Ok(PreparedInput::prompt(input, batch, text_only(ids)))
         }
@@ -77,7 +78,7 @@ pub(crate) fn prepare(
             Ok(PreparedInput { facts, kind: PageKind::Synthetic, sides: None, fed })
         }
         // Inputs are found for the settings they are prepared with, and only networks without tokens lack a tokenizer.
-        _ => Err(ProfileError::WrongFeed { name: input.name.clone() }),
+        _ => Err(wrong_feed(&input.name)),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use engine::{Checkpoint, Session, Tokenizer};
 use network::Model;
-use types::DType;
+use types::{DType, UserError};
 
 use super::measure::{Runner, Writer};
-use crate::runner::error::ProfileError;
+use crate::runner::error::no_usable_inputs;
 use crate::runner::inputs::Inputs;
 use crate::runner::inputs::plan::{InputPlan, plan};
 use crate::runner::inputs::prepare::PreparedInput;
@@ -26,7 +26,7 @@ impl Bench {
         vocabulary: Option<u64>,
         request: &ProfileRequest,
         kept: DType,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, UserError> {
         let checkpoint = match request.weights.weights.as_str() {
             "synthetic" => Checkpoint::Synthetic { seed: request.weights.seed },
             path => Checkpoint::Safetensors(path.into()),
@@ -37,18 +37,18 @@ impl Bench {
     }
 
     /// The inputs of every epoch, prepared.
-    pub(crate) fn plan(&self, request: &ProfileRequest, inputs: &mut Inputs) -> Result<InputPlan, ProfileError> {
+    pub(crate) fn plan(&self, request: &ProfileRequest, inputs: &mut Inputs) -> Result<InputPlan, UserError> {
         plan(&request.dataset.sampling, inputs, |input| {
             prepare::prepare(input, &request.infer, self.tokenizer.as_ref(), self.vocabulary.unwrap_or_default())
         })
     }
 
     /// The first input of the first epoch, prepared.
-    pub(crate) fn first(&self, request: &ProfileRequest) -> Result<PreparedInput, ProfileError> {
+    pub(crate) fn first(&self, request: &ProfileRequest) -> Result<PreparedInput, UserError> {
         let mut inputs = inputs::find(&request.dataset, &request.infer)?;
         let InputPlan { epochs, mut prepared } = self.plan(request, &mut inputs)?;
         let first = epochs.iter().flatten().next().and_then(|index| prepared.remove(index));
-        first.ok_or_else(|| ProfileError::NoUsableInputs { count: 0, problem: "no inputs".to_owned() })
+        first.ok_or_else(|| no_usable_inputs(0, "no inputs"))
     }
 
     /// What runs them.
@@ -63,7 +63,7 @@ impl Bench {
 }
 
 /// The checkpoint's own tokenizer, or one that needs no file.
-fn tokenizer(checkpoint: &Checkpoint, vocabulary: u64) -> Result<Tokenizer, ProfileError> {
+fn tokenizer(checkpoint: &Checkpoint, vocabulary: u64) -> Result<Tokenizer, UserError> {
     let beside = match checkpoint {
         Checkpoint::Safetensors(path) if path.is_dir() => Some(path.clone()),
         Checkpoint::Safetensors(path) => path.parent().map(std::path::PathBuf::from),

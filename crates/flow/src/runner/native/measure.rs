@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use engine::{Forward, Generation, PromptData, Sampler, Session, Tokenizer, Trace, nvtx};
 use network::{Model, Module};
-use types::{Nanos, RoutingCounts, Sample, Stage};
+use types::{Nanos, RoutingCounts, Sample, Stage, UserError};
 
-use crate::runner::error::ProfileError;
+use crate::runner::error::wrong_feed;
 use crate::runner::inputs::prepare::{ModelInput, PreparedInput};
 use crate::runner::settings::DecodingSettings;
 
@@ -78,7 +78,7 @@ pub(crate) struct Order<'a> {
 
 impl Runner<'_> {
     /// One inference from a prepared input to the last token.
-    pub(crate) fn infer(&self, input: &PreparedInput, order: Order<'_>) -> Result<Inference, ProfileError> {
+    pub(crate) fn infer(&self, input: &PreparedInput, order: Order<'_>) -> Result<Inference, UserError> {
         match (&input.fed, self.writer) {
             (ModelInput::Prompt(prompt), Some(writer)) => self.generate(input, prompt, writer, order),
             (ModelInput::Pictures(pictures), _) => {
@@ -95,7 +95,7 @@ impl Runner<'_> {
                 };
                 Ok(Inference { samples, wall, logits, prefill: forward.trace, ..Inference::default() })
             }
-            (ModelInput::Prompt(_), None) => Err(ProfileError::WrongFeed { name: input.facts.name.clone() }),
+            (ModelInput::Prompt(_), None) => Err(wrong_feed(&input.facts.name)),
         }
     }
 
@@ -105,7 +105,7 @@ impl Runner<'_> {
         prompt: &PromptData,
         writer: Writer<'_>,
         order: Order<'_>,
-    ) -> Result<Inference, ProfileError> {
+    ) -> Result<Inference, UserError> {
         let most = writer.decoding.max_new_tokens.max(1) as usize;
         let mut run = self.session.start_batch(prompt.ids.len() + most, writer.decoding.batch as usize);
         run.set_tracing(order.traced);
@@ -161,7 +161,7 @@ impl Runner<'_> {
     }
 
     /// Text of generated tokens; empty for networks that generate none.
-    pub(crate) fn text(&self, tokens: &[i64]) -> Result<String, ProfileError> {
+    pub(crate) fn text(&self, tokens: &[i64]) -> Result<String, UserError> {
         self.writer.map_or(Ok(String::new()), |writer| Ok(writer.tokenizer.decode(tokens)?))
     }
 }

@@ -11,10 +11,10 @@ pub(crate) mod passes;
 pub(crate) mod records;
 pub(crate) mod tries;
 
-use types::{DType, Environment};
+use types::{DType, Environment, UserError};
 
 use super::bare::BareRun;
-use super::error::ProfileError;
+use super::error::wrong_setting;
 use super::inputs;
 use super::inputs::prepare::PreparedInput;
 use super::request::ProfileRequest;
@@ -32,26 +32,26 @@ pub(crate) fn kept(model: &LoadedModel) -> DType {
 }
 
 /// Refuses what this engine cannot run.
-pub(crate) fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileError> {
+pub(crate) fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), UserError> {
     let one_of = |key: &'static str, expected: &'static str, found: &str, allowed: &[&str]| {
         if allowed.contains(&found) {
             return Ok(());
         }
-        Err(ProfileError::Setting { key, expected, found: format!("`{found}`") })
+        Err(wrong_setting(key, expected, &format!("`{found}`")))
     };
     one_of("engine", "`native`, the only engine here", &request.engine, &["native"])?;
     one_of("device", "`cpu` or `auto`: this engine runs on the CPU only", &request.device, &["cpu", "auto"])?;
     let dtype = kept(model);
     if !matches!(dtype, DType::Fp32 | DType::Bf16) {
         let expected = "float32, bfloat16 or null: the engine supports only these two";
-        return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
+        return Err(wrong_setting("model.dtype", expected, &dtype.to_string()));
     }
     request.check()?;
     request.infer.check_attention()
 }
 
 /// A model that does not fit would not fail: the system would end the program, or swap for hours.
-pub(crate) fn check_memory(model: &LoadedModel, environment: &Environment) -> Result<(), ProfileError> {
+pub(crate) fn check_memory(model: &LoadedModel, environment: &Environment) -> Result<(), UserError> {
     let memory = &environment.memory;
     let Some(available) = [memory.available_bytes, memory.limit_bytes].into_iter().flatten().min() else {
         return Ok(());
@@ -61,7 +61,13 @@ pub(crate) fn check_memory(model: &LoadedModel, environment: &Environment) -> Re
     let needed = dtype.bytes_for(elements);
     if needed > available {
         let halved = dtype == DType::Fp32 && DType::Bf16.bytes_for(elements) <= available;
-        return Err(ProfileError::Memory { model: model.id.clone(), needed, dtype, available, halved });
+        let message =
+            format!("the weights of {} take {needed} in {dtype}, but only {available} of memory is free", model.id);
+        return Err(UserError::failed(message).hint(if halved {
+            "use model.dtype=bfloat16, which takes half the memory"
+        } else {
+            "model it without running it: `llm-perf analyze`; or choose a smaller one: `llm-perf models`"
+        }));
     }
     Ok(())
 }
@@ -72,7 +78,7 @@ pub(crate) fn bare(
     request: &ProfileRequest,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<BareRun, ProfileError> {
+) -> Result<BareRun, UserError> {
     check(&model, request)?;
     request.infer.fit(&mut model);
     let mut inputs = inputs::find(&request.dataset, &request.infer)?;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collect::disturbance::OwnWatch;
 use engine::nvtx;
-use types::{InferenceDisturbance, Nanos, Sample, Stage};
+use types::{InferenceDisturbance, Nanos, Sample, Stage, UserError};
 
 use super::measure::{Answer, Inference, Order, Runner, Turn};
 use crate::pipeline::progress::{Pass, Progress};
-use crate::runner::error::ProfileError;
+use crate::runner::error;
 use crate::runner::inputs::plan::InputPlan;
 use crate::runner::inputs::prepare::PreparedInput;
 use crate::runner::request::ProfileRequest;
@@ -46,9 +46,9 @@ pub(crate) struct Stopped {
     pub(crate) total: u64,
 }
 
-impl From<Stopped> for ProfileError {
+impl From<Stopped> for UserError {
     fn from(stopped: Stopped) -> Self {
-        Self::Stopped { done: stopped.done, total: stopped.total }
+        error::stopped(stopped.done, stopped.total)
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn measure(
     traced: bool,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Measured, ProfileError> {
+) -> Result<Measured, UserError> {
     let sampling = &request.dataset.sampling;
     let passes = request.infer.passes();
     let InputPlan { epochs, prepared } = plan;
@@ -84,7 +84,7 @@ pub(crate) fn measure(
     let mut generated = BTreeMap::new();
     let mut stopped = None;
     let mut disturbance = Vec::new();
-    let mut step = |input: &PreparedInput, pass: Pass, turn: Turn| -> Result<Option<Inference>, ProfileError> {
+    let mut step = |input: &PreparedInput, pass: Pass, turn: Turn| -> Result<Option<Inference>, UserError> {
         if stop() {
             stopped = Some(Stopped { done, total });
             return Ok(None);

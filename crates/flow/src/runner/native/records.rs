@@ -10,12 +10,11 @@ use network::Model;
 use types::{
     AttentionKind, ClockId, DType, Facts, ImageWorkload, InferenceDisturbance, InputFacts, LogitsKind, Nanos,
     OperatorRecord, Parallel, QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage,
-    Workload,
+    UserError, Workload,
 };
 
 use super::COMPUTED;
 use crate::pipeline::subject::work;
-use crate::runner::error::ProfileError;
 use crate::runner::inputs::prepare::PreparedInput;
 
 /// Every operation of a traced inference, priced.
@@ -65,7 +64,7 @@ pub(crate) fn work(
     input: &PreparedInput,
     kept: DType,
     last_logits_only: bool,
-) -> Result<(Workload, Vec<InputWork>), ProfileError> {
+) -> Result<(Workload, Vec<InputWork>), UserError> {
     let facts = &input.facts;
     let workload = workload_of(facts, input, COMPUTED, last_logits_only);
     let mut costs = work::costs(model, &predict(model, &workload)?);

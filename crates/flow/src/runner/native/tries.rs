@@ -11,12 +11,11 @@ use analysis::statistics::median;
 use engine::Threads;
 use network::Model;
 use network::config::ModelConfig;
-use types::{DType, Nanos, OutputChange, Remedies, Remedy, RemedyKind, Stage, TryStatus, TryTurn};
+use types::{DType, Nanos, OutputChange, Remedies, Remedy, RemedyKind, Stage, TryStatus, TryTurn, UserError};
 
 use super::bench::Bench;
 use super::measure::{Answer, Inference, Order, Turn};
 use crate::pipeline::progress::Progress;
-use crate::runner::error::ProfileError;
 use crate::runner::inputs::prepare::PreparedInput;
 use crate::runner::request::ProfileRequest;
 use crate::runner::tries::{ROUNDS, TrySettings};
@@ -49,13 +48,15 @@ enum Holder<'a> {
 enum Obstacle {
     /// It changes nothing here, or cannot be applied.
     Unfit(String),
+    /// The user stopped it.
+    Stopped,
     /// It failed.
-    Failed(Box<ProfileError>),
+    Failed(UserError),
 }
 
-impl From<ProfileError> for Obstacle {
-    fn from(error: ProfileError) -> Self {
-        Self::Failed(Box::new(error))
+impl From<UserError> for Obstacle {
+    fn from(error: UserError) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn attempt(
     settings: &TrySettings,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<TryRuns>, ProfileError> {
+) -> Result<Vec<TryRuns>, UserError> {
     let wanted = settings.remedies(|| Remedy::for_native(u32::try_from(Threads::usual()).unwrap_or(u32::MAX)));
     let plain = Variant {
         bench: Holder::Shared(bench),
@@ -147,10 +148,8 @@ impl Trial<'_, '_> {
         match self.measure(remedies, total + 1 - number) {
             Ok(runs) => runs,
             Err(Obstacle::Unfit(reason)) => ended(TryStatus::NotApplicable, reason),
-            Err(Obstacle::Failed(error)) => match *error {
-                ProfileError::Stopped { .. } => ended(TryStatus::NotReached, STOPPED.to_owned()),
-                error => ended(TryStatus::Failed, error.to_string()),
-            },
+            Err(Obstacle::Stopped) => ended(TryStatus::NotReached, STOPPED.to_owned()),
+            Err(Obstacle::Failed(error)) => ended(TryStatus::Failed, error.to_string()),
         }
     }
 
@@ -171,7 +170,7 @@ impl Trial<'_, '_> {
                 break;
             }
             if (self.stop)() {
-                return Err(ProfileError::Stopped { done: round.into(), total: ROUNDS.into() }.into());
+                return Err(Obstacle::Stopped);
             }
             // Who goes first takes turns too.
             let plain_first = round % 2 == 0;
@@ -183,7 +182,7 @@ impl Trial<'_, '_> {
         Ok(runs)
     }
 
-    fn in_bf16(&self, request: &ProfileRequest) -> Result<Bench, ProfileError> {
+    fn in_bf16(&self, request: &ProfileRequest) -> Result<Bench, UserError> {
         Bench::load(Model::new(self.config), self.config.vocabulary(), request, DType::Bf16)
     }
 
@@ -240,7 +239,7 @@ impl Holder<'_> {
 }
 
 impl Variant<'_> {
-    fn run(&self, answer: Answer) -> Result<Inference, ProfileError> {
+    fn run(&self, answer: Answer) -> Result<Inference, UserError> {
         let infer = || {
             let turn = Turn { epoch: 0, repeat: 0, warmup: false };
             let order = Order { turn, traced: false, answer, begins: &mut |_| {} };

@@ -12,13 +12,13 @@ use std::path::Path;
 
 use collect::tool::torch::{self, DRIVER, interpreter};
 use collect::{CollectError, Command};
-use types::DType;
+use types::{DType, UserError};
 
 use super::bare::BareRun;
-use super::error::ProfileError;
+use super::error::{driver as driver_failed, wrong_setting};
 use super::inputs;
 use super::request::ProfileRequest;
-use crate::pipeline::model::ModelError;
+use crate::pipeline::model::element_type as known_type;
 use crate::pipeline::progress::Progress;
 pub use collect::tool::torch::ProfilerSettings;
 pub use model::{TorchModel, TorchName, TorchSource, has_weights};
@@ -64,19 +64,19 @@ pub(crate) fn bare(
     trace: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<BareRun, ProfileError> {
+) -> Result<BareRun, UserError> {
     let scratch = scratch()?;
     let (command, asked) = prepare(model, request, scratch.path(), trace)?;
     let (session, ending) = session::run(&command, progress, stop)?;
     if let Some((kind, message)) = session.trouble(ending) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
-        return Err(ProfileError::driver(kind, message, traceback));
+        return Err(driver_failed(kind, message, traceback));
     }
     Ok(DriverRun { model, request, question: &asked, session: &session, named: None }.ran())
 }
 
 /// Writes what the interpreter is given into `folder`; what comes back starts it.
-pub(crate) fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Command, ProfileError> {
+pub(crate) fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Command, UserError> {
     Ok(prepare(model, request, folder, None)?.0)
 }
 
@@ -87,7 +87,7 @@ fn prepare(
     request: &TorchRequest,
     folder: &Path,
     trace: Option<&Path>,
-) -> Result<(Command, Question), ProfileError> {
+) -> Result<(Command, Question), UserError> {
     check(request)?;
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
     inputs.usable()?;
@@ -107,40 +107,38 @@ fn prepare(
 }
 
 /// Refuses what the driver cannot run.
-pub(crate) fn check(request: &TorchRequest) -> Result<(), ProfileError> {
+pub(crate) fn check(request: &TorchRequest) -> Result<(), UserError> {
     request.profile.check()?;
     let device = &request.profile.device;
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let known = matches!(device.as_str(), "cpu" | "auto" | "cuda") || device.strip_prefix("cuda:").is_some_and(number);
     if !known {
         let expected = "`cpu`, `cuda:N` or `auto`";
-        return Err(ProfileError::Setting { key: "device", expected, found: format!("`{device}`") });
+        return Err(wrong_setting("device", expected, &format!("`{device}`")));
     }
     if let Some(decoding) = request.profile.infer.decoding().filter(|decoding| decoding.temperature > 0.0) {
         let (expected, found) = ("0: this engine always takes the most likely token", decoding.temperature.to_string());
-        return Err(ProfileError::Setting { key: "infer.temperature", expected, found });
+        return Err(wrong_setting("infer.temperature", expected, &found));
     }
     Ok(())
 }
 
 /// What torch calls an element type.
-pub fn element_type(name: &str) -> Result<String, ProfileError> {
-    let found: DType = name.parse().map_err(ModelError::from)?;
-    let torch = match found {
+pub fn element_type(name: &str) -> Result<String, UserError> {
+    let torch = match known_type(name)? {
         DType::Fp32 => "float32",
         DType::Bf16 => "bfloat16",
         DType::Fp16 => "float16",
         other => {
             let expected = "float32, bfloat16 or float16";
-            return Err(ProfileError::Setting { key: "model.dtype", expected, found: other.to_string() });
+            return Err(wrong_setting("model.dtype", expected, &other.to_string()));
         }
     };
     Ok(torch.to_owned())
 }
 
-pub(crate) fn scratch() -> Result<tempfile::TempDir, ProfileError> {
-    let folder = std::env::temp_dir();
-    tempfile::tempdir().map_err(|reason| ProfileError::Unreadable { path: folder, reason })
+pub(crate) fn scratch() -> Result<tempfile::TempDir, UserError> {
+    tempfile::tempdir().map_err(UserError::unreadable(&std::env::temp_dir()))
 }
 
 pub(crate) fn question_text(asked: &Question) -> String {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use collect::tool::torch::{ModelLocation, ModelRequest, ResnetSizes, TransformerModel, locate};
 use network::Preset;
 use network::config::{ModelConfig, without_infinities};
+use types::UserError;
 
 use super::TorchSettings;
 use crate::pipeline::model::gguf;
 use crate::pipeline::model::{self, ConfigSource, LoadedModel, ModelSettings};
-use crate::runner::error::ProfileError;
+use crate::runner::error::bad_config;
 use crate::runner::request::WeightSettings;
 use crate::runner::settings::Feed;
 
@@ -91,7 +92,7 @@ pub fn has_weights(folder: &Path) -> bool {
 
 impl TorchModel {
     /// The model these settings describe; `target` names a factory.
-    pub fn find(settings: &ModelSettings, target: Option<&str>) -> Result<Self, ProfileError> {
+    pub fn find(settings: &ModelSettings, target: Option<&str>) -> Result<Self, UserError> {
         if let Some(factory) = target {
             return Ok(Self {
                 id: settings.name.clone(),
@@ -115,16 +116,17 @@ impl TorchModel {
             (ConfigSource::File, Some(path), _) => {
                 let file = if path.is_dir() { path.join("config.json") } else { path.clone() };
                 if path.is_dir() && !file.is_file() {
-                    return Err(ProfileError::NoConfig { path: path.clone() });
+                    return Err(UserError::usage(format!("{} has no config.json", path.display()))
+                        .hint("pass the folder of a Hugging Face model, or a config.json"));
                 }
                 if gguf::is_file(&file) {
                     let reason =
                         "running on PyTorch needs a config.json; `analyze`, `models` and `import` accept GGUF files";
-                    return Err(ProfileError::BadConfig { path: file, reason: reason.to_owned() });
+                    return Err(bad_config(&file, reason));
                 }
                 TorchSource::Path(path.clone())
             }
-            _ => return Err(known.map_or_else(ProfileError::from, |_| ProfileError::NoModel)),
+            _ => return Err(known.map_or_else(UserError::from, |_| UserError::usage("no model given"))),
         };
         let (feed, vocabulary) = match (&known, &source) {
             (Ok(model), _) => (Feed::of(model), model.config.vocabulary()),
@@ -148,7 +150,7 @@ impl TorchModel {
         weights: &WeightSettings,
         settings: &TorchSettings,
         scratch: &Path,
-    ) -> Result<ModelRequest, ProfileError> {
+    ) -> Result<ModelRequest, UserError> {
         let dtype = settings.dtype.clone();
         let transformers = |path: PathBuf| {
             ModelRequest::Transformers(TransformerModel {
@@ -164,8 +166,7 @@ impl TorchModel {
             TorchSource::Path(path) => transformers(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
             TorchSource::Text(text) => {
                 let file = scratch.join("config.json");
-                let failed = |reason| ProfileError::Unreadable { path: file.clone(), reason };
-                std::fs::write(&file, text).map_err(failed)?;
+                std::fs::write(&file, text).map_err(UserError::unreadable(&file))?;
                 transformers(scratch.to_owned())
             }
             TorchSource::Resnet(sizes) => ModelRequest::Resnet { sizes: *sizes, seed: weights.seed, dtype },
@@ -179,12 +180,11 @@ impl TorchModel {
 }
 
 /// What a config.json says of a model that the meter does not know.
-fn look(path: &Path) -> Result<(Feed, Option<u64>), ProfileError> {
+fn look(path: &Path) -> Result<(Feed, Option<u64>), UserError> {
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
-    let text = collect::document::read_text(&file)
-        .map_err(|reason| ProfileError::Unreadable { path: file.clone(), reason })?;
-    let config: serde_json::Value = serde_json::from_str(&without_infinities(&text))
-        .map_err(|reason| ProfileError::BadConfig { path: file.clone(), reason: reason.to_string() })?;
+    let text = collect::document::read_text(&file).map_err(UserError::unreadable(&file))?;
+    let config: serde_json::Value =
+        serde_json::from_str(&without_infinities(&text)).map_err(|reason| bad_config(&file, &reason.to_string()))?;
     let part = |name: &str| config.get(name).and_then(|part| part.get("vocab_size"));
     let vocabulary = config.get("vocab_size").or_else(|| part("text_config")).or_else(|| part("language_config"));
     let feed = if config.get("vision_config").is_some() { Feed::Pages } else { Feed::Prompts };

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use collect::tool::torch::{Decoding, DriverRequest, InputRequest, Page, Profiler, View};
 use engine::{ImageBatch, PromptData, Tokenizer};
+use types::UserError;
 
 use super::model::{TorchModel, TorchSource};
 use super::{ProfilerSettings, TorchRequest};
-use crate::runner::error::ProfileError;
+use crate::runner::error::wrong_feed;
 use crate::runner::inputs::plan::plan;
 use crate::runner::inputs::prepare::{self, ModelInput, PreparedInput};
 use crate::runner::inputs::{self, Content, Inputs};
@@ -33,7 +34,7 @@ pub(crate) fn ask(
     inputs: &mut Inputs,
     scratch: &Path,
     trace: Option<PathBuf>,
-) -> Result<Question, ProfileError> {
+) -> Result<Question, UserError> {
     let settings = &request.torch;
     let vocabulary = model.vocabulary.unwrap_or_default();
     let own = model.tokenizer_folder().map(Tokenizer::from_folder).transpose()?;
@@ -125,7 +126,7 @@ fn given_input(
     scratch: &Path,
     infer: &InferSettings,
     channels: u64,
-) -> Result<InputRequest, ProfileError> {
+) -> Result<InputRequest, UserError> {
     let name = input.facts.name.clone();
     match (&input.fed, infer) {
         (ModelInput::Prompt(PromptData { ids, image_mask, images, .. }), _) => {
@@ -151,14 +152,14 @@ fn given_input(
             side: pictures.side as u64,
             seed: settings.seed,
         }),
-        (ModelInput::Pictures(_), _) => Err(ProfileError::WrongFeed { name }),
+        (ModelInput::Pictures(_), _) => Err(wrong_feed(&name)),
     }
 }
 
 /// Writes pixels down as the driver reads them.
-fn keep(file: &Path, pictures: &ImageBatch) -> Result<View, ProfileError> {
+fn keep(file: &Path, pictures: &ImageBatch) -> Result<View, UserError> {
     let bytes: Vec<u8> = pictures.pixels.iter().flat_map(|pixel| pixel.to_ne_bytes()).collect();
-    std::fs::write(file, bytes).map_err(|reason| ProfileError::Unreadable { path: file.to_owned(), reason })?;
+    std::fs::write(file, bytes).map_err(UserError::unreadable(file))?;
     Ok(View { file: file.to_owned(), count: pictures.count as u64, side: pictures.side as u64 })
 }
 

@@ -12,10 +12,12 @@ use collect::tool::torch::{
     TriedEvent, TriesRequest,
 };
 use collect::{Command, disturbance};
-use types::{Bytes, DeviceUse, InferenceDisturbance, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus};
+use types::{
+    Bytes, DeviceUse, InferenceDisturbance, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus, UserError,
+};
 
 use crate::pipeline::progress::{Pass, Progress};
-use crate::runner::error::ProfileError;
+use crate::runner::error::stopped as stopped_by_user;
 
 /// How often it is asked whether the user wants to stop.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -74,7 +76,7 @@ pub(crate) fn run(
     command: &Command,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Session, Ending), ProfileError> {
+) -> Result<(Session, Ending), UserError> {
     let sampler = GpuSampler::start();
     sampler.watch();
     let (process, lines) = Process::start_with_channel(command)?;
@@ -103,7 +105,7 @@ pub(crate) fn run(
     if session.samples.iter().any(|sample| sample.pass == PassName::Measure) {
         return Ok((session, Ending::Interrupted));
     }
-    Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total })
+    Err(stopped_by_user(session.samples.len() as u64, session.total))
 }
 
 impl Session {

@@ -4,11 +4,10 @@ use std::ffi::OsString;
 
 use collect::run::RunFolder;
 use report::pages::run::Setting;
-use types::{Environment, Hardware, KernelReport, Metrics, PassRecord};
+use types::{Environment, Hardware, KernelReport, Metrics, PassRecord, UserError};
 
-use super::error::DeepError;
 use super::plan;
-use super::request::DeepRequest;
+use super::request::{DeepRequest, wrong_key};
 use super::tools::Tools;
 use crate::pipeline::folder::bundle::{self, Bundle};
 use crate::pipeline::trace::Placed;
@@ -27,7 +26,7 @@ pub(super) fn prepare(
     request: &DeepRequest,
     tools: &Tools,
     config_yaml: &str,
-) -> Result<(), DeepError> {
+) -> Result<(), UserError> {
     folder.write_file("config.yaml", config_yaml.as_bytes())?;
     folder.write_json("env.json", &tools.environment)?;
     folder.write_json("plan.json", &plan::of(request, tools))?;
@@ -46,7 +45,7 @@ pub(super) fn earlier_passes(folder: &RunFolder) -> Vec<PassRecord> {
 }
 
 /// Keeps what is known of the passes so far.
-pub(super) fn write_passes(folder: &mut RunFolder, report: &KernelReport) -> Result<(), DeepError> {
+pub(super) fn write_passes(folder: &mut RunFolder, report: &KernelReport) -> Result<(), UserError> {
     Ok(folder.write_json("kernels.json", report)?)
 }
 
@@ -57,7 +56,7 @@ pub(super) fn write(
     kernels: &KernelReport,
     environment: &Environment,
     subject: &About<'_>,
-) -> Result<(), DeepError> {
+) -> Result<(), UserError> {
     let About { request, hardware, timeline } = subject;
     let mut assumptions = assumptions::of_trace(metrics, *hardware);
     let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
@@ -74,7 +73,7 @@ pub(super) fn write(
         folder,
         &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows, timeline: *timeline },
     )?;
-    written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })
+    written.map_err(|error| wrong_key("static_analysis", &error))
 }
 
 /// What was typed, without the folder of this run.

@@ -7,9 +7,10 @@ use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
 use report::words::Spoken;
 use types::counter::CounterTable;
-use types::{CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage};
+use types::{
+    CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage, UserError,
+};
 
-use super::error::DeepError;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use super::{artifacts, overhead};
@@ -97,7 +98,7 @@ pub(super) fn report(
     recorded: &Recorded<'_>,
     choices: &[Choice],
     mut all: Collected,
-) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
+) -> Result<(Metrics, KernelReport, Vec<String>), UserError> {
     let hardware = resolved.hardware.as_ref();
     let mut sampled = Vec::new();
     let mut quality = Vec::new();

@@ -12,9 +12,10 @@ use collect::tool::ncu::{self, ChipMetrics, Page};
 use collect::tool::{Complaint, InstalledTool};
 use ingest::ncu::NcuFile;
 use types::counter::CounterTable;
-use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, ReplayMode, Stage, range_expression};
+use types::{
+    Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, ReplayMode, Stage, UserError, range_expression,
+};
 
-use super::error::DeepError;
 use super::passes::{framed, interrupted, limited, named};
 use super::plan::{self, command, is_torch, with_variables};
 use super::request::DeepRequest;
@@ -53,27 +54,32 @@ pub(super) struct Replayed {
     _files: Option<tempfile::TempDir>,
 }
 
-/// Makes ready what is launched under Nsight Compute: the command itself, or the interpreter that runs the model.
-pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<Replayed, DeepError> {
+/// Makes ready what is launched under Nsight Compute: the command itself, or the interpreter that runs the model. The error inside
+/// is why the interpreter cannot be made ready.
+pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<Result<Replayed, String>, UserError> {
     let environment = request.target.environment().to_vec();
     let mut argv = request.target.argv_once();
     if !is_torch(request) {
-        return Ok(Replayed { argv, environment, _files: None });
+        return Ok(Ok(Replayed { argv, environment, _files: None }));
     }
-    let failed = |what: String| DeepError::Prepare { what };
-    let files = tempfile::tempdir().map_err(|reason| failed(reason.to_string()))?;
+    let failed = |what: String| Ok(Err(format!("cannot prepare the interpreter for reading counters: {what}")));
+    let files = match tempfile::tempdir() {
+        Ok(files) => files,
+        Err(reason) => return failed(reason.to_string()),
+    };
     argv.extend([OsString::from("--prepare"), files.path().into()]);
     let command = with_variables(command(&argv), request);
     let finished = process::run_for_answer(folder, PREPARE, command, &limited(request), Interrupt::Forwarded)?;
     interrupted(folder, PREPARE, &finished)?;
     if !finished.succeeded() {
-        return Err(failed(format!("it {}{}", finished.ending, framed(&finished))));
+        return failed(format!("it {}{}", finished.ending, framed(&finished)));
     }
-    let PreparedProgram { argv, environment: added } =
-        process::answer(folder, PREPARE).ok_or_else(|| failed("it did not report what to start".to_owned()))?;
+    let Some(PreparedProgram { argv, environment: added }) = process::answer(folder, PREPARE) else {
+        return failed("it did not report what to start".to_owned());
+    };
     let added = added.into_iter().map(|(name, value)| (name.into(), value.into()));
     let environment = environment.into_iter().chain(added).collect();
-    Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) })
+    Ok(Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) }))
 }
 
 /// Name of the step that makes the interpreter ready.
@@ -88,7 +94,7 @@ pub(super) fn count(
     chip: Option<&ChipMetrics>,
     choice: &Choice,
     progress: &mut dyn FnMut(&str),
-) -> Result<CounterPass, DeepError> {
+) -> Result<CounterPass, UserError> {
     let (name, file) = (plan::counters(choice.stage), counter_file(choice.stage));
     let report = folder.prepare(&format!("{file}.ncu-rep"))?;
     let capture = capture(request, tool, chip, choice, &report.with_extension(""));
@@ -146,13 +152,13 @@ pub(super) fn count(
 }
 
 /// Reads a page of counters that a pass has left.
-pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stage>) -> Result<CounterPass, DeepError> {
+pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stage>) -> Result<CounterPass, UserError> {
     let file = format!("{}.csv", counter_file(stage));
     let bytes = match std::fs::read(folder.path().join(&file)) {
         Ok(bytes) => bytes,
         Err(error) => return Ok(CounterPass::missing(None, format!("{file}: {error}"), false)),
     };
-    Ok(match ingest::ncu::read(bytes.as_slice(), &file).map_err(crate::import::ImportError::from) {
+    Ok(match ingest::ncu::read(bytes.as_slice(), &file) {
         Ok(NcuFile::Raw(page)) if replays_ranges(request) => CounterPass {
             record: None,
             launches: Vec::new(),

@@ -8,7 +8,6 @@ mod artifacts;
 mod child;
 mod collected;
 mod counters;
-mod error;
 mod overhead;
 mod pass_name;
 mod passes;
@@ -23,7 +22,8 @@ use analysis::sampled::{Choice, choose};
 use collect::run::{RunFolder, StoredRun};
 use collect::tool::Shortfall;
 use collect::tool::ncu::{ChipMetrics, known_metrics};
-use types::{DeepPlan, KernelReport, Metrics, RunHeader, Stage};
+pub use report::pages::deep::plan_terminal;
+use types::{DeepPlan, KernelReport, Metrics, RunHeader, Stage, UserError};
 
 use crate::RunRequest;
 use crate::pipeline::folder::run::{EndedRun, conclude};
@@ -33,13 +33,13 @@ use crate::pipeline::trace::regions::RegionChoice;
 
 pub use collect::tool::ncu::Preset as NcuPreset;
 pub use collect::tool::nsys::Preset as NsysPreset;
-pub use error::DeepError;
 pub use plan::plan;
 pub use request::{DeepRequest, Mode};
 pub use types::Collector;
 
 use collected::{Collected, Recorded, empty_report, header, metrics, report};
 use pass_name::{BASELINE, BASELINE_AGAIN, OPERATORS, TIMELINE, TIMELINE_NSYS};
+use request::wrong_key;
 use tools::Tools;
 
 /// Folders whose unlisted files a stopped step has left.
@@ -59,9 +59,10 @@ pub struct Deep {
 }
 
 /// The plan of a run that was stopped.
-pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, DeepError> {
-    let name = run.path().display().to_string();
-    let refuse = |reason: String| DeepError::NotResumable { run: name.clone(), reason };
+pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, UserError> {
+    let refuse = |reason: String| {
+        UserError::usage(format!("cannot resume run {}: {reason}", run.path().display())).hint("start a new run")
+    };
     if run.manifest().verb != "deep" {
         return Err(refuse(format!("it is a `{}` run", run.manifest().verb)));
     }
@@ -81,7 +82,7 @@ pub fn deep(
     run: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<Deep, DeepError> {
+) -> Result<Deep, UserError> {
     let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     progress("inspecting the machine");
@@ -94,7 +95,7 @@ pub fn deep(
 }
 
 /// Goes on with a run that was stopped, behind its last finished pass.
-pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&str)) -> Result<Deep, DeepError> {
+pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&str)) -> Result<Deep, UserError> {
     let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     progress("inspecting the machine");
@@ -106,8 +107,8 @@ pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&
 /// Ends the run as what came of it: a run whose timeline was recorded is worth keeping.
 fn ended(
     folder: RunFolder,
-    fill: impl FnOnce(&mut RunFolder) -> Result<(Metrics, KernelReport, Vec<String>), DeepError>,
-) -> Result<Deep, DeepError> {
+    fill: impl FnOnce(&mut RunFolder) -> Result<(Metrics, KernelReport, Vec<String>), UserError>,
+) -> Result<Deep, UserError> {
     let EndedRun { value: (metrics, kernels), folder, missing } = conclude(
         folder,
         |folder| folder.has_step("timeline"),
@@ -122,12 +123,12 @@ fn fill(
     tools: &Tools,
     named: Option<&types::Hardware>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
+) -> Result<(Metrics, KernelReport, Vec<String>), UserError> {
     // A run that goes on knows its earlier passes from what it wrote down.
     let mut all = Collected { passes: artifacts::earlier_passes(folder), ..Collected::default() };
     if !folder.has_step(BASELINE) {
         progress("running the program without a profiler");
-        let record = passes::baseline(folder, request, BASELINE)?;
+        let record = passes::baseline(folder, request, BASELINE)??;
         all.add(record, request);
         artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
         folder.end_step(BASELINE)?;
@@ -142,14 +143,13 @@ fn fill(
     }
     if !folder.has_step(BASELINE_AGAIN) && overhead::runs_again(request, &all.passes) {
         progress("running the program without a profiler again");
-        match passes::baseline(folder, request, BASELINE_AGAIN) {
+        match passes::baseline(folder, request, BASELINE_AGAIN)? {
             Ok(record) => {
                 all.add(record, request);
                 artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
                 folder.end_step(BASELINE_AGAIN)?;
             }
-            Err(error @ DeepError::Baseline { .. }) => all.missing.push(format!("{BASELINE_AGAIN}: {error}")),
-            Err(error) => return Err(error),
+            Err(error) => all.missing.push(format!("{BASELINE_AGAIN}: {error}")),
         }
     }
     progress("reading the timeline");
@@ -172,7 +172,7 @@ fn fill(
     let recorded = Recorded { traces: &traces, operators: operators.as_ref() };
     let first = metrics(&resolved, &recorded, &all);
     if first.breakdown.kernels.is_empty() {
-        return Err(DeepError::NoKernels);
+        return Err(passes::no_kernels());
     }
     let leave_out = name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     let choices: Vec<Choice> = match traces.placed.as_slice() {
@@ -198,7 +198,7 @@ fn operators(
     request: &DeepRequest,
     all: &mut Collected,
     progress: &mut dyn FnMut(&str),
-) -> Result<Option<Traces>, DeepError> {
+) -> Result<Option<Traces>, UserError> {
     if !request.operators {
         return Ok(None);
     }
@@ -232,7 +232,7 @@ fn count(
     choices: &[Choice],
     all: &mut Collected,
     progress: &mut dyn FnMut(&str),
-) -> Result<(), DeepError> {
+) -> Result<(), UserError> {
     if !request.ncu.enabled {
         return Ok(());
     }
@@ -244,9 +244,8 @@ fn count(
         }
     };
     if counters::replays_ranges(request) {
-        let wrong = |(key, error): (&str, _)| DeepError::Preset {
-            key: format!("pipeline.ncu.ncu_cli.{key}"),
-            reason: analysis::region::SelectionError::to_string(&error),
+        let wrong = |(key, error): (&str, analysis::region::SelectionError)| {
+            wrong_key(&format!("pipeline.ncu.ncu_cli.{key}"), &error)
         };
         all.region_choice = Some(RegionChoice::new(&request.ncu).map_err(wrong)?);
     }
@@ -262,13 +261,12 @@ fn count(
             progress(&format!("counting {kernels} kernel{} of {stage}", if kernels == 1 { "" } else { "s" }));
             let program = match &mut program {
                 Some(ready) => ready,
-                none => match counters::replayed(folder, request) {
+                none => match counters::replayed(folder, request)? {
                     Ok(ready) => none.insert(ready),
-                    Err(error @ DeepError::Prepare { .. }) => {
-                        all.missing.push(format!("hardware counters: {error}"));
+                    Err(why) => {
+                        all.missing.push(format!("hardware counters: {why}"));
                         return Ok(());
                     }
-                    Err(error) => return Err(error),
                 },
             };
             counters::count(folder, request, program, tool, chip.as_ref(), choice, progress)?
@@ -315,7 +313,7 @@ fn chip(
 }
 
 /// Reads the timeline that the run folder holds.
-fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(&str)) -> Result<Traces, DeepError> {
+fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(&str)) -> Result<Traces, UserError> {
     let model = request.subject.model_id();
     let listed = folder.manifest().files.iter().map(|file| file.path.clone());
     let names: Vec<String> = listed.filter(|path| path.starts_with("trace/") && path.ends_with(".wire")).collect();
@@ -326,7 +324,7 @@ fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(
             return Ok(traces);
         }
     }
-    Ok(Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)?)
+    Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)
 }
 
 /// What was run, as far as request and timeline tell.
@@ -335,7 +333,7 @@ fn subject(
     request: &DeepRequest,
     named: Option<&types::Hardware>,
     traces: &Traces,
-) -> Result<ResolvedSubject, DeepError> {
+) -> Result<ResolvedSubject, UserError> {
     let RunHeader { id, engine, weights, .. } = header(folder, request);
     let run = TracedRun {
         run_id: &id,
@@ -351,25 +349,19 @@ fn subject(
         // What was recorded is worth its times, whatever the device's rates are.
         rate_may_lack: true,
     };
-    Ok(resolve(&run, traces)?)
+    resolve(&run, traces)
 }
 
 /// Names of kernels, exact or `regex:PATTERN`.
-fn name_filter(names: &[String]) -> Result<Vec<regex::Regex>, DeepError> {
+fn name_filter(names: &[String]) -> Result<Vec<regex::Regex>, UserError> {
     let pattern = |name: &String| {
         let text = match name.strip_prefix("regex:") {
             Some(pattern) => pattern.to_owned(),
             None => format!("^{}$", regex::escape(name)),
         };
-        let key = "pipeline.ncu.ncu_cli.kernel_exclude".to_owned();
-        regex::Regex::new(&text).map_err(|error| DeepError::Preset { key, reason: error.to_string() })
+        regex::Regex::new(&text).map_err(|error| wrong_key("pipeline.ncu.ncu_cli.kernel_exclude", &error))
     };
     names.iter().map(pattern).collect()
-}
-
-/// The plan in a few lines, for a terminal.
-pub fn plan_terminal(plan: &DeepPlan) -> String {
-    report::pages::deep::plan_terminal(plan)
 }
 
 /// The run in a few lines, for a terminal.

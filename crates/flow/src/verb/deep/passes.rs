@@ -6,10 +6,9 @@ use std::path::Path;
 use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome, size_of};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, Injection};
-use collect::tool::{InstalledTool, nsys};
-use types::{Bytes, Collector, Nanos, PassRecord, Stage};
+use collect::tool::{Complaint, InstalledTool, nsys};
+use types::{Bytes, Collector, Nanos, PassRecord, Stage, UserError};
 
-use super::error::DeepError;
 use super::pass_name::{OPERATORS, TIMELINE, TIMELINE_NSYS};
 use super::plan::{baseline as plain, with_variables};
 use super::request::DeepRequest;
@@ -22,14 +21,19 @@ const SHOWN: usize = 12;
 /// The timeline as Nsight Systems exports it, relative to the run folder.
 pub(super) const DATABASE: &str = "nsys/timeline.sqlite";
 
-/// Runs the program by itself, as the pass of that name.
-pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str) -> Result<PassRecord, DeepError> {
+/// Runs the program by itself, as the pass of that name. The error inside is a program that does not run by itself.
+pub(super) fn baseline(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    name: &str,
+) -> Result<Result<PassRecord, UserError>, UserError> {
     let finished = process::run_for_answer(folder, name, plain(request), &limited(request), Interrupt::Forwarded)?;
     interrupted(folder, name, &finished)?;
     if !finished.succeeded() {
-        return Err(DeepError::Baseline { how: finished.ending.to_string(), said: framed(&finished) });
+        let message = format!("the program fails without a profiler: it {}{}", finished.ending, framed(&finished));
+        return Ok(Err(UserError::failed(message).hint("run it without llm-perf first; its full output is in logs/")));
     }
-    Ok(PassRecord {
+    Ok(Ok(PassRecord {
         name: name.to_owned(),
         tool: None,
         process: Some(finished.process),
@@ -38,7 +42,7 @@ pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str
         overhead: None,
         overhead_of: None,
         bytes: Bytes::ZERO,
-    })
+    }))
 }
 
 /// What the pass for operators leaves, relative to the run folder.
@@ -51,7 +55,7 @@ pub(super) fn timeline(
     request: &DeepRequest,
     tools: &Tools,
     progress: &mut dyn FnMut(&str),
-) -> Result<(PassRecord, Vec<String>), DeepError> {
+) -> Result<(PassRecord, Vec<String>), UserError> {
     if tools.inject
         && let Some(recorded) = collected(folder, request)?
     {
@@ -67,13 +71,13 @@ pub(super) fn with_nsys(
     tools: &Tools,
     name: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<(PassRecord, Vec<String>), DeepError> {
+) -> Result<(PassRecord, Vec<String>), UserError> {
     match (&tools.nsys, request.collector) {
         (Ok(nsys), Collector::Auto | Collector::Nsys | Collector::Both) => {
             progress("recording the timeline with Nsight Systems");
             traced(folder, request, nsys, name, progress)
         }
-        _ => Err(DeepError::NoKernels),
+        _ => Err(no_kernels()),
     }
 }
 
@@ -82,7 +86,7 @@ pub(super) fn with_nsys(
 pub(super) fn operators(
     folder: &mut RunFolder,
     request: &DeepRequest,
-) -> Result<Result<PassRecord, String>, DeepError> {
+) -> Result<Result<PassRecord, String>, UserError> {
     let trace = folder.prepare(OPERATOR_TRACE)?;
     let trace = std::path::absolute(&trace).unwrap_or(trace);
     let command = if request.target.is_workload() {
@@ -115,7 +119,7 @@ pub(super) fn operators(
 const OPERATOR_VARIABLE: &str = "LLM_PERF_TORCH_TRACE";
 
 /// Records with our own collector; `None` where no process of the program left anything.
-fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(PassRecord, Vec<String>)>, DeepError> {
+fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(PassRecord, Vec<String>)>, UserError> {
     // The folder appears with the first file that is prepared in it.
     let place = folder.prepare("trace/process-0.wire")?;
     let trace = place.parent().map(Path::to_owned).unwrap_or_default();
@@ -127,7 +131,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     let finished = finished?;
     interrupted(folder, "timeline", &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
-        return Err(DeepError::TooLarge { size, most: request.largest_trace });
+        return Err(too_large(request, size));
     }
     if files.is_empty() {
         return out_of_time(request, &finished).map_or(Ok(None), Err);
@@ -161,7 +165,7 @@ fn traced(
     nsys: &InstalledTool,
     name: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<(PassRecord, Vec<String>), DeepError> {
+) -> Result<(PassRecord, Vec<String>), UserError> {
     let report = folder.prepare("nsys/timeline.nsys-rep")?;
     let command = request.nsys.nsys_cli.command(nsys, &report.with_extension(""), request.target.argv());
     let command = with_variables(command, request);
@@ -175,7 +179,7 @@ fn traced(
     let finished = process::run_for_answer(folder, TIMELINE_NSYS, command, &limits, Interrupt::Forwarded)?;
     interrupted(folder, "timeline", &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
-        return Err(DeepError::TooLarge { size, most: request.largest_trace });
+        return Err(too_large(request, size));
     }
     let mut missing = Vec::new();
     if !report.is_file() {
@@ -213,7 +217,7 @@ fn tables(
     request: &DeepRequest,
     nsys: &InstalledTool,
     database: &Path,
-) -> Result<Vec<String>, DeepError> {
+) -> Result<Vec<String>, UserError> {
     let reports = &request.nsys.export.stats;
     if reports.is_empty() {
         return Ok(Vec::new());
@@ -240,23 +244,43 @@ pub(super) fn limited(request: &DeepRequest) -> Limits {
     Limits { time: Some(request.pass_limit), ..Limits::default() }
 }
 
-fn out_of_time(request: &DeepRequest, finished: &ProcessOutcome) -> Option<DeepError> {
-    matches!(finished.ending, Ending::OutOfTime).then_some(DeepError::TooLong { most: request.pass_limit })
+fn out_of_time(request: &DeepRequest, finished: &ProcessOutcome) -> Option<UserError> {
+    matches!(finished.ending, Ending::OutOfTime).then(|| {
+        let most = request.pass_limit.as_secs();
+        UserError::failed(format!("the timeline was not recorded: the pass took longer than {most} s and was stopped"))
+            .hint("record less: `--mode light`, fewer repeats of the program, or a larger `--pass-limit`")
+    })
 }
 
-fn failed_timeline(finished: &ProcessOutcome) -> DeepError {
+fn too_large(request: &DeepRequest, size: Bytes) -> UserError {
+    let most = request.largest_trace;
+    UserError::failed(format!("the trace reached {size} and was stopped; the limit is {most}")).hint(
+        "record less: `--mode light`, fewer repeats of the program, a capture range \
+         (pipeline.nsys.nsys_cli.capture_range=nvtx), or a larger `--largest-trace`",
+    )
+}
+
+/// The timeline has no kernel.
+pub(super) fn no_kernels() -> UserError {
+    UserError::failed(
+        "the timeline has no kernels: the program did not use the GPU, or used it in a process that was not traced",
+    )
+    .hint("check that the program runs on the GPU; nsys also traces its child processes")
+}
+
+fn failed_timeline(finished: &ProcessOutcome) -> UserError {
     let complaint = finished.nsys_complaint();
     let what = complaint
         .map_or_else(|| format!("nsys {} and wrote no report", finished.ending), |found| found.message().to_owned());
-    DeepError::Timeline { what, said: framed(finished), complaint }
+    UserError::failed(format!("the timeline was not recorded: {what}{}", framed(finished)))
+        .hint(complaint.map_or("the full output of the tool is in logs/", Complaint::hint))
 }
 
 /// An error where the user has stopped the pass.
-pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &ProcessOutcome) -> Result<(), DeepError> {
+pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &ProcessOutcome) -> Result<(), UserError> {
     match finished.ending {
-        Ending::Interrupted => {
-            Err(DeepError::Interrupted { pass: pass.to_owned(), run: folder.path().display().to_string() })
-        }
+        Ending::Interrupted => Err(UserError::failed(format!("stopped in pass `{pass}`"))
+            .hint(format!("continue with `llm-perf deep --resume {}`", folder.path().display()))),
         _ => Ok(()),
     }
 }

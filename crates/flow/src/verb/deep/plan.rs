@@ -5,16 +5,15 @@ use std::path::Path;
 
 use collect::tool::ncu;
 use collect::{Command, command_line};
-use types::{Collector, DeepPlan, PlannedPass, SchemaTag, Stage};
+use types::{Collector, DeepPlan, PlannedPass, SchemaTag, Stage, UserError};
 
-use super::error::DeepError;
 use super::pass_name::{BASELINE, BASELINE_AGAIN, OPERATORS, TIMELINE_NSYS};
 use super::request::{DeepRequest, Mode};
 use super::tools::Tools;
 use crate::pipeline::target::{Engine, TargetKind};
 
 /// What a deep run will do here. Nothing is started and nothing is written.
-pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
+pub fn plan(request: &DeepRequest) -> Result<DeepPlan, UserError> {
     Ok(of(request, &Tools::find(request)?))
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use collect::tool::{ncu, nsys};
-use types::{Bytes, Collector, Stage};
+use types::{Bytes, Collector, Stage, UserError};
 
 use crate::pipeline::recorded::provenance::FedInputs;
 use crate::pipeline::subject::NamedSubject;
@@ -75,4 +75,9 @@ pub struct DeepRequest {
     pub weights: Option<String>,
     /// What was typed behind the program's name.
     pub arguments: Vec<String>,
+}
+
+/// A key of the configuration that says something wrong.
+pub(super) fn wrong_key(key: &str, reason: &dyn std::fmt::Display) -> UserError {
+    UserError::usage(format!("{key}: {reason}")).hint("show the resolved configuration with `llm-perf config`")
 }

@@ -2,9 +2,8 @@
 
 use collect::environment::EnvironmentFacts;
 use collect::tool::{InstalledTool, Shortfall, inject, ncu, nsys};
-use types::{Collector, Environment};
+use types::{Collector, Environment, UserError};
 
-use super::error::DeepError;
 use super::request::DeepRequest;
 use crate::pipeline::device::machine::capture_with_facts;
 
@@ -23,12 +22,15 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Finds them. A machine without a GPU, or without anything to record a timeline, is refused here.
-    pub(super) fn find(request: &DeepRequest) -> Result<Self, DeepError> {
+    pub(super) fn find(request: &DeepRequest) -> Result<Self, UserError> {
         let EnvironmentFacts { environment, gpu_problem, .. } =
             capture_with_facts(request.subject.config_dir.as_deref())?;
         let Some(gpu) = environment.gpus.first() else {
             let problem = gpu_problem.map_or_else(|| "none found".to_owned(), |problem| problem.to_string());
-            return Err(DeepError::NoGpu { problem });
+            return Err(UserError::failed(format!("no NVIDIA GPU to profile: {problem}")).hint(
+                "check the machine with `llm-perf doctor`; measure on the CPU with `llm-perf profile`, or import a \
+                 trace from another machine with `llm-perf import`",
+            ));
         };
         let gpu = gpu.name.clone().unwrap_or_else(|| "unknown".to_owned());
         let cuda = environment.tools.cuda_driver.clone();
@@ -38,12 +40,12 @@ impl Tools {
             Collector::Auto | Collector::Inject | Collector::Both => check_own(),
         };
         match (&own, &nsys, request.collector) {
-            (Err(why), _, Collector::Inject | Collector::Both) => Err(DeepError::NoCollector {
-                found: format!("cannot load the built-in collector: {why}"),
-                next_step: "use `--collector nsys`; see `llm-perf doctor`".to_owned(),
-            }),
+            (Err(why), _, Collector::Inject | Collector::Both) => {
+                Err(UserError::failed(format!("cannot record a timeline: cannot load the built-in collector: {why}"))
+                    .hint("use `--collector nsys`; see `llm-perf doctor`"))
+            }
             (_, Err(short), Collector::Both) | (Err(_), Err(short), _) => {
-                Err(DeepError::NoCollector { found: short.found.clone(), next_step: short.next_step.clone() })
+                Err(UserError::failed(format!("cannot record a timeline: {}", short.found)).hint(&short.next_step))
             }
             _ => Ok(Self { environment, gpu, inject: own.is_ok(), nsys, ncu }),
         }

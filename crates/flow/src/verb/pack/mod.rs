@@ -4,7 +4,6 @@
 //! the machine, its user and the inputs is made first, and that is packed.
 
 mod document;
-mod error;
 mod json_text;
 mod redaction;
 mod scrubber;
@@ -14,11 +13,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use collect::run::{BUNDLE_ENDING, MANIFEST, SOURCES, StoredRun, digest, write_bundle};
-use types::{BundleFile, BundleIndex, LeftOutFile, RunState, SchemaTag};
+use types::{BundleFile, BundleIndex, LeftOutFile, RunState, SchemaTag, UserError};
 
 use crate::CollectError;
 use crate::pipeline::recorded::recording;
-pub use error::PackError;
 use redaction::RedactedRun;
 
 /// A file that takes a while.
@@ -39,7 +37,7 @@ pub fn pack(
     out: Option<&Path>,
     redact: bool,
     doing: &mut dyn FnMut(&str),
-) -> Result<PackedRun, PackError> {
+) -> Result<PackedRun, UserError> {
     if run.state().0 == RunState::Running {
         return Err(CollectError::StillRunning { path: run.path().to_owned() }.into());
     }
@@ -49,7 +47,9 @@ pub fn pack(
     }
     doing("checking the run");
     if let Some(problem) = run.verify()?.problems.into_iter().next() {
-        return Err(PackError::NotAsListed { run: run.path().to_owned(), problem });
+        let run = run.path().display();
+        return Err(UserError::failed(format!("{run}/{}: {}", problem.path, problem.detail))
+            .hint(format!("list the changed files with `llm-perf runs {run} --verify`")));
     }
     let mut doing_file = |file: &BundleFile| {
         if file.bytes.get() >= LARGE {
@@ -75,9 +75,9 @@ pub fn pack(
 }
 
 /// The files that a manifest lists, behind the manifest itself.
-fn index_of(run: &StoredRun) -> Result<BundleIndex, PackError> {
+fn index_of(run: &StoredRun) -> Result<BundleIndex, UserError> {
     let manifest = run.path().join(MANIFEST);
-    let (bytes, sha256) = digest(&manifest).map_err(PackError::io("read", manifest))?;
+    let (bytes, sha256) = digest(&manifest).map_err(UserError::io("read", &manifest))?;
     let listed = run.manifest().files.iter().map(|file| BundleFile {
         path: file.path.clone(),
         bytes: file.bytes,
@@ -95,7 +95,7 @@ fn index_of(run: &StoredRun) -> Result<BundleIndex, PackError> {
 }
 
 /// Files of the folder that its manifest does not list.
-fn left_out(run: &StoredRun) -> Result<Vec<LeftOutFile>, PackError> {
+fn left_out(run: &StoredRun) -> Result<Vec<LeftOutFile>, UserError> {
     Ok(run
         .unlisted()?
         .into_iter()
@@ -104,7 +104,7 @@ fn left_out(run: &StoredRun) -> Result<Vec<LeftOutFile>, PackError> {
 }
 
 /// Adds what the run was imported from to the index; where each file is.
-fn sources(run: &StoredRun, index: &mut BundleIndex) -> Result<BTreeMap<String, PathBuf>, PackError> {
+fn sources(run: &StoredRun, index: &mut BundleIndex) -> Result<BTreeMap<String, PathBuf>, UserError> {
     let mut places = BTreeMap::new();
     for source in recording::sources(run) {
         let Some(place) = source.place.filter(|place| !place.starts_with(run.path()) || is_kept(run, place)) else {

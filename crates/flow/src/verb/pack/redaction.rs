@@ -12,11 +12,10 @@ use report::html::{Documents, RunPageKind};
 use tempfile::TempDir;
 use types::{
     AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
-    RegionReport, RunManifest,
+    RegionReport, RunManifest, UserError,
 };
 
 use super::document::{gather, names_of_ours, redacted};
-use super::error::PackError;
 use super::scrubber::{Kind, Scrubber, Term};
 use super::words::redacted_command;
 use crate::pipeline::folder::documents::REGIONS;
@@ -60,9 +59,9 @@ enum Fate {
 
 impl RedactedRun {
     /// Makes the copy.
-    pub(super) fn of(run: &StoredRun) -> Result<Self, PackError> {
-        let folder = TempDir::new().map_err(PackError::io("create a folder in", std::env::temp_dir()))?;
-        let salt = chance().map_err(PackError::io("read", "/dev/urandom"))?;
+    pub(super) fn of(run: &StoredRun) -> Result<Self, UserError> {
+        let folder = TempDir::new().map_err(UserError::io("create a folder in", &std::env::temp_dir()))?;
+        let salt = chance().map_err(UserError::io("read", Path::new("/dev/urandom")))?;
         let of_metrics = run.has_file("metrics.json");
         let fates: Vec<(&Artifact, Fate)> =
             run.manifest().files.iter().map(|file| (file, fate(file, of_metrics))).collect();
@@ -121,8 +120,8 @@ impl Copy<'_> {
         file: &Artifact,
         fate: &Fate,
         documents: &BTreeMap<&str, (String, String)>,
-    ) -> Result<(), PackError> {
-        let bytes = || run.read(&file.path).map_err(PackError::io("read", run.path().join(&file.path)));
+    ) -> Result<(), UserError> {
+        let bytes = || run.read(&file.path).map_err(UserError::io("read", &run.path().join(&file.path)));
         match fate {
             Fate::Page => {}
             Fate::LeftOut(reason) => self.leave_out(file, reason),
@@ -160,7 +159,7 @@ impl Copy<'_> {
     }
 
     /// The pages of the run, from its documents as they are now.
-    fn pages(&mut self, fates: &[(&Artifact, Fate)]) -> Result<(), PackError> {
+    fn pages(&mut self, fates: &[(&Artifact, Fate)]) -> Result<(), UserError> {
         let mut made: BTreeMap<String, String> = BTreeMap::new();
         if let (Some(metrics), Some(environment)) = (self.read::<Metrics>("metrics.json"), self.read("env.json")) {
             let environment: Environment = environment;
@@ -214,7 +213,7 @@ impl Copy<'_> {
     }
 
     /// Writes everything, and a manifest that lists it.
-    fn finish(mut self, manifest: &RunManifest) -> Result<Vec<LeftOutFile>, PackError> {
+    fn finish(mut self, manifest: &RunManifest) -> Result<Vec<LeftOutFile>, UserError> {
         let mut files = Vec::new();
         for (path, (bytes, document)) in std::mem::take(&mut self.written) {
             // A region is named by the user, and its folder after it.
@@ -225,8 +224,8 @@ impl Copy<'_> {
             }
             let target = self.folder.join(&path);
             let parent = target.parent().unwrap_or(self.folder);
-            std::fs::create_dir_all(parent).map_err(PackError::io("create folder", parent))?;
-            std::fs::write(&target, &bytes).map_err(PackError::io("write", &target))?;
+            std::fs::create_dir_all(parent).map_err(UserError::io("create folder", parent))?;
+            std::fs::write(&target, &bytes).map_err(UserError::io("write", &target))?;
             files.push(Artifact { path, bytes: Bytes::new(bytes.len() as u64), sha256: sha256(&bytes), document });
         }
         let scrubbed = |text: &String| self.scrubber.scrub(text).into_owned();
@@ -243,8 +242,8 @@ impl Copy<'_> {
         (manifest.process.start_ticks, manifest.process.boot_id, manifest.process.pid_namespace) = (None, None, None);
         manifest.redacted = Some(Redaction { hash: HASH.to_owned(), replaced: self.scrubber.replaced() });
         let path = self.folder.join(MANIFEST);
-        let text = serde_json::to_vec_pretty(&manifest).map_err(|error| PackError::io("write", &path)(error.into()))?;
-        std::fs::write(&path, text).map_err(PackError::io("write", &path))?;
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|error| UserError::io("write", &path)(error.into()))?;
+        std::fs::write(&path, text).map_err(UserError::io("write", &path))?;
         Ok(self.left_out)
     }
 }
@@ -276,8 +275,8 @@ fn fate(file: &Artifact, of_metrics: bool) -> Fate {
 }
 
 /// A document as JSON, with its kind; none for what is no document.
-fn as_json(run: &StoredRun, file: &Artifact, fate: &Fate) -> Result<Option<(String, String)>, PackError> {
-    let text = || run.read_text(&file.path).map_err(PackError::io("read", run.path().join(&file.path)));
+fn as_json(run: &StoredRun, file: &Artifact, fate: &Fate) -> Result<Option<(String, String)>, UserError> {
+    let text = || run.read_text(&file.path).map_err(UserError::io("read", &run.path().join(&file.path)));
     Ok(match fate {
         Fate::Json(kind) => Some((kind.clone(), text()?)),
         Fate::Yaml(kind) => {

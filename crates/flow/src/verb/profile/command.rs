@@ -12,7 +12,7 @@ use collect::Command;
 use collect::run::RunFolder;
 use regex::bytes::Regex;
 use report::pages::run::{Assumptions, Setting};
-use types::{Environment, Metrics};
+use types::{Environment, Metrics, UserError};
 
 pub use recorded::Recording;
 pub use types::Collector;
@@ -24,9 +24,9 @@ use crate::pipeline::folder::bundle::{self, Bundle};
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::NamedSubject;
-use crate::pipeline::target::{Target, TargetError};
+use crate::pipeline::target::{Target, no_command};
 use crate::pipeline::{device::machine, recorded::provenance};
-use crate::runner::error::ProfileError;
+use crate::runner::error::wrong_setting;
 
 /// What to measure.
 #[derive(Debug)]
@@ -56,17 +56,16 @@ pub fn profile(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Profile, ProfileError> {
+) -> Result<Profile, UserError> {
     if request.repeats == 0 {
-        let key = "dataset.sampling.repeats";
-        return Err(ProfileError::Setting { key, expected: "at least 1", found: "0".to_owned() });
+        return Err(wrong_setting("dataset.sampling.repeats", "at least 1", "0"));
     }
     progress(Progress::Doing("inspecting the machine"));
     let environment = machine::capture(request.subject.config_dir.as_deref())?;
     // A device that nobody knows fails before anything runs.
     request.subject.named_hardware()?;
     let Some(first) = request.targets.first() else {
-        return Err(ProfileError::Target(TargetError::Empty));
+        return Err(no_command());
     };
     let inputs = provenance::of_command(first.argv());
     let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
@@ -83,7 +82,7 @@ fn fill(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, Vec<String>), ProfileError> {
+) -> Result<(Metrics, Vec<String>), UserError> {
     folder.write_file("config.yaml", config_yaml.as_bytes())?;
     folder.write_json("env.json", environment)?;
     folder.end_step("prepare")?;
@@ -122,19 +121,18 @@ fn fill(
 }
 
 /// A command line as something to measure.
-pub fn shell_target(line: &str) -> Result<Target, TargetError> {
+pub fn shell_target(line: &str) -> Result<Target, UserError> {
     if line.trim().is_empty() {
-        return Err(TargetError::Empty);
+        return Err(no_command());
     }
     Target::command(["/bin/sh", "-c", line].map(Into::into).to_vec())
 }
 
 /// A pattern that a flag gives.
-pub fn pattern(flag: &'static str, text: &str) -> Result<Regex, ProfileError> {
-    Regex::new(text).map_err(|error| ProfileError::Setting {
-        key: flag,
-        expected: "a regular expression",
-        found: format!("`{text}` ({})", error.to_string().lines().last().unwrap_or_default()),
+pub fn pattern(flag: &'static str, text: &str) -> Result<Regex, UserError> {
+    Regex::new(text).map_err(|error| {
+        let found = format!("`{text}` ({})", error.to_string().lines().last().unwrap_or_default());
+        wrong_setting(flag, "a regular expression", &found)
     })
 }
 

@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use collect::run::RunFolder;
 use report::pages::run::{Assumptions, Setting};
-use types::{Environment, Metrics};
+use types::{Environment, Metrics, UserError};
 
 use crate::pipeline::folder::bundle::{self, Bundle};
 use crate::pipeline::recorded::provenance::FedInputs;
 use crate::pipeline::target::Engine;
-use crate::runner::error::ProfileError;
 use crate::runner::request::ProfileRequest;
 use crate::runner::settings::{DecodingSettings, InferSettings};
 
@@ -28,7 +27,7 @@ pub(super) struct ProfileFiles<'a> {
 }
 
 /// Writes the inputs and every page.
-pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<(), ProfileError> {
+pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<(), UserError> {
     let ProfileFiles { metrics, environment, inputs, operator_rows, .. } = *files;
     inputs.write(folder)?;
     let assumptions = assumptions(files);
@@ -39,7 +38,7 @@ pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<
 }
 
 /// One line of JSON for each input.
-pub(super) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), ProfileError> {
+pub(super) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), UserError> {
     let mut lines = String::new();
     for (input, text) in texts {
         let line = serde_json::json!({ "input": input, "text": text });

@@ -17,7 +17,6 @@ use types::{InputSet, Metrics};
 
 pub use crate::pipeline::progress::{Pass, Progress};
 pub use crate::pipeline::recorded::provenance::FedInputs;
-pub use crate::runner::error::ProfileError;
 pub use crate::runner::inputs::{DatasetSettings, SamplingSettings, expected as expected_inputs};
 pub use crate::runner::request::{ProfileRequest, WeightSettings};
 pub use crate::runner::settings::{

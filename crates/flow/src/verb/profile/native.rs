@@ -8,7 +8,7 @@ use report::export::TracedOperator;
 use report::pages::run::Setting;
 use types::{
     Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics, PeakUsed,
-    ProfileSettings as RunCounts, RunHeader, Workload,
+    ProfileSettings as RunCounts, RunHeader, UserError, Workload,
 };
 
 use super::Profile;
@@ -22,7 +22,6 @@ use crate::pipeline::model::partly_modelled;
 use crate::pipeline::model::{AboutModel, LoadedModel};
 use crate::pipeline::progress::Progress;
 use crate::pipeline::recorded::provenance::NATIVE_TRACE;
-use crate::runner::error::ProfileError;
 use crate::runner::inputs::{self, Inputs};
 use crate::runner::native::bench::Bench;
 use crate::runner::native::passes::{self, Measured};
@@ -43,7 +42,7 @@ pub fn profile(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Profile, ProfileError> {
+) -> Result<Profile, UserError> {
     check(&model, request)?;
     engine::rehearse(&model.network)?;
     if let Model::Whisper(_) = model.network {
@@ -64,7 +63,7 @@ pub fn profile(
         folder.end_step("prepare")?;
         let (metrics, set, mut missing) = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
         missing.extend(inputs.problems());
-        Ok::<_, ProfileError>(((metrics, set), missing))
+        Ok(((metrics, set), missing))
     })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
 }
@@ -77,7 +76,7 @@ fn fill(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet, Vec<String>), ProfileError> {
+) -> Result<(Metrics, InputSet, Vec<String>), UserError> {
     let (processor, unreliable) = processor(progress)?;
     progress(Progress::Doing("loading weights"));
     let kept = kept(&model);
@@ -107,7 +106,7 @@ fn fill(
     subject.caveats.extend(unreliable.into_iter().chain(partly_modelled(&config)));
     let texts = measured.texts.clone();
     let mut missing: Vec<String> =
-        measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
+        measured.stopped.map(|stopped| UserError::from(stopped).to_string()).into_iter().collect();
     missing.extend(tries_stopped.then(|| "stopped by the user while trying remedies".to_owned()));
     let of_first = measured.inputs.first().map_or(0, |one| one.traced.prefill.ops.len() + one.traced.decode.ops.len());
     let evidence = Evidence {
@@ -160,7 +159,7 @@ fn fill(
 }
 
 /// The operators of the first input as they ran, for other tools; see `export`.
-fn write_trace(folder: &mut RunFolder, calls: &[PricedOperator]) -> Result<(), ProfileError> {
+fn write_trace(folder: &mut RunFolder, calls: &[PricedOperator]) -> Result<(), UserError> {
     if calls.is_empty() {
         return Ok(());
     }
@@ -181,7 +180,7 @@ fn subject(
     processor: &Hardware,
     kept: types::DType,
     measured: &Measured,
-) -> Result<(Subject, Option<Workload>), ProfileError> {
+) -> Result<(Subject, Option<Workload>), UserError> {
     let mut work = Vec::new();
     let mut workload: Option<Workload> = None;
     for input in measured.prepared() {

@@ -11,12 +11,12 @@ use collect::Output;
 use collect::rank::Rank;
 use collect::run::RunFolder;
 use collect::tool::torch::{self, DRIVER, PassName};
-use types::Sample;
+use types::{Sample, UserError};
 
 use super::torch_evidence::device_id;
 use super::torch_plan::TorchProfile;
 use crate::pipeline::progress::Progress;
-use crate::runner::error::ProfileError;
+use crate::runner::error::driver as driver_failed;
 use crate::runner::inputs::Inputs;
 use crate::runner::torch::session::{self, Session};
 use crate::runner::torch::{question, question_text, scratch};
@@ -39,36 +39,32 @@ pub(super) fn leave_part(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<Sample>, ProfileError> {
+) -> Result<Vec<Sample>, UserError> {
     progress(Progress::Doing("waiting for rank 0"));
     let manifest = out.join("manifest.json");
-    wait(stop, || manifest.is_file()).ok_or_else(|| ProfileError::Rank {
-        rank: 0,
-        problem: format!("it has not created the run folder {} within {} s", out.display(), PATIENCE.as_secs()),
+    wait(stop, || manifest.is_file()).ok_or_else(|| {
+        let (out, patience) = (out.display(), PATIENCE.as_secs());
+        UserError::failed(format!("rank 0: it has not created the run folder {out} within {patience} s"))
     })?;
     let folder = out.join("ranks").join(rank.rank.to_string());
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| ProfileError::Unreadable { path, reason }
-    };
-    std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    std::fs::create_dir_all(&folder).map_err(UserError::unreadable(&folder))?;
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     let scratch = scratch()?;
     let trace = given.request.torch.profiler.enabled.then(|| folder.join("torch.json.gz"));
     let asked = question::ask(given.model, given.request, inputs, scratch.path(), trace)?;
     let [driver, request, stdout, stderr, _] = FILES.map(|name| folder.join(name));
-    std::fs::write(&driver, DRIVER).map_err(failed(&driver))?;
-    std::fs::write(&request, question_text(&asked)).map_err(failed(&request))?;
+    std::fs::write(&driver, DRIVER).map_err(UserError::unreadable(&driver))?;
+    std::fs::write(&request, question_text(&asked)).map_err(UserError::unreadable(&request))?;
     let command =
         torch::command(&given.python, &driver, &request).with_output(Output::File(stdout), Output::File(stderr));
     let (session, ending) = session::run(&command, progress, stop)?;
     let (written, whole) = (folder.join("events.part"), folder.join(EVENTS));
     std::fs::write(&written, &session.lines)
         .and_then(|()| std::fs::rename(&written, &whole))
-        .map_err(failed(&whole))?;
+        .map_err(UserError::unreadable(&whole))?;
     if let Some((kind, message)) = session.trouble(ending) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);
-        return Err(ProfileError::driver(kind, message, traceback));
+        return Err(driver_failed(kind, message, traceback));
     }
     Ok(session.samples(|pass| pass != PassName::Profile, Some(rank.rank)))
 }
@@ -79,7 +75,7 @@ pub(super) fn gather(
     rank: Rank,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(RankRuns, Vec<String>), ProfileError> {
+) -> Result<(RankRuns, Vec<String>), UserError> {
     let mut others = Vec::new();
     let mut missing = Vec::new();
     for other in 1..rank.world {
@@ -90,8 +86,7 @@ pub(super) fn gather(
             missing.push(format!("rank {other} wrote nothing within {} s", PATIENCE.as_secs()));
             continue;
         };
-        let text = std::fs::read_to_string(&events)
-            .map_err(|reason| ProfileError::Unreadable { path: events.clone(), reason })?;
+        let text = std::fs::read_to_string(&events).map_err(UserError::unreadable(&events))?;
         for name in FILES.into_iter().chain([EVENTS]) {
             if folder.path().join(&part).join(name).is_file() {
                 folder.adopt(&part.join(name).to_string_lossy())?;

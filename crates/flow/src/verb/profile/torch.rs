@@ -10,7 +10,7 @@ use analysis::{Evidence, PlainRuns, Subject};
 use collect::rank::Rank;
 use collect::run::RunFolder;
 use collect::tool::torch::{self, DRIVER, PassName, TRIES, interpreter};
-use types::{InputSet, Metrics, RunHeader, Sample};
+use types::{InputSet, Metrics, RunHeader, Sample, UserError};
 
 pub use crate::runner::torch::{
     ProfilerSettings, TorchModel, TorchName, TorchRequest, TorchSettings, TorchSource, element_type, has_weights,
@@ -23,7 +23,7 @@ use crate::RunRequest;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::progress::Progress;
 use crate::pipeline::{device::hardware, device::machine, model::analytic};
-use crate::runner::error::ProfileError;
+use crate::runner::error::{driver as driver_failed, wrong_setting};
 use crate::runner::inputs::{self, Inputs};
 use crate::runner::torch::driver_run::DriverRun;
 use crate::runner::torch::{check, question, question_text, scratch, session};
@@ -36,7 +36,7 @@ pub fn profile(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Profile, ProfileError> {
+) -> Result<Profile, UserError> {
     check(request)?;
     if let Ok(known) = &mut model.known {
         request.profile.infer.fit(known);
@@ -56,11 +56,11 @@ pub fn profile(
     if let Some(rank) = rank {
         if request.profile.tries.is_some() {
             let expected = "omitted: remedies can only be tried in a single-process run";
-            return Err(ProfileError::Setting { key: "--try", expected, found: "set".to_owned() });
+            return Err(wrong_setting("--try", expected, "set"));
         }
         let Some(out) = run_request.out.clone() else {
             let expected = "a folder that all ranks share";
-            return Err(ProfileError::Setting { key: "--out", expected, found: "not set".to_owned() });
+            return Err(wrong_setting("--out", expected, "not set"));
         };
         if rank.rank > 0 {
             let samples = ranks::leave_part(&out, rank, &given, &mut inputs, progress, stop)?;
@@ -71,7 +71,7 @@ pub fn profile(
     let run_request = RunRequest { model: Some(model.id.clone()), device, ..run_request };
     let EndedRun { value: (metrics, inputs), folder, missing } = run(run_request, |folder| {
         let (metrics, set, missing) = fill(folder, &given, &mut inputs, progress, stop)?;
-        Ok::<_, ProfileError>(((metrics, set), missing))
+        Ok(((metrics, set), missing))
     })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
 }
@@ -91,7 +91,7 @@ fn fill(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet, Vec<String>), ProfileError> {
+) -> Result<(Metrics, InputSet, Vec<String>), UserError> {
     let TorchProfile { model, request, .. } = *given;
     folder.write_file("config.yaml", given.config_yaml.as_bytes())?;
     folder.write_json("env.json", &given.environment)?;
@@ -123,7 +123,7 @@ fn fill(
     let measured = session.samples(|pass| pass == PassName::Measure, None);
     if let Some((kind, message)) = trouble.clone().filter(|_| measured.is_empty()) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);
-        return Err(ProfileError::driver(kind, message, traceback));
+        return Err(driver_failed(kind, message, traceback));
     }
     let mut missing: Vec<String> = trouble.into_iter().map(|(_, message)| message).collect();
     if wanted.export_trace && session.trace.is_some() {

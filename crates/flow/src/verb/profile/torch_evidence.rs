@@ -10,7 +10,7 @@ use report::pages::run::Setting;
 use types::{
     Caveat, Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, Facts, FlopCheck, Flops, Hardware,
     InputFacts, Metrics, Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, Remark, RunHeader,
-    Severity, Stage, TracedWorkload, Workload,
+    Severity, Stage, TracedWorkload, UserError, Workload,
 };
 
 use super::torch_plan::TRACE;
@@ -21,7 +21,6 @@ use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::subject::{modelled, work};
 use crate::pipeline::trace::Traces;
-use crate::runner::error::ProfileError;
 use crate::runner::native::records::{disturbed, outside_stages};
 use crate::runner::torch::driver_run::DriverRun;
 use crate::runner::torch::session::{CountedFlops, Session};
@@ -43,7 +42,7 @@ pub(super) fn metrics(
     ranks: Option<RankRuns>,
     mut missing: Vec<String>,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Processed, ProfileError> {
+) -> Result<Processed, UserError> {
     let device = device(run, progress)?;
     let modelled = ModelledInputs::of(run, device.hardware.as_ref());
     missing.extend(unanswered(run, trace.is_some()));
@@ -83,7 +82,7 @@ fn traces(
     run: &DriverRun<'_>,
     file: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Option<Traces>, ProfileError> {
+) -> Result<Option<Traces>, UserError> {
     let Some(file) = file.filter(|_| run.session.trace.is_some()) else { return Ok(None) };
     let id = run.model.known.as_ref().ok().map(|model| model.id.as_str());
     Ok(Some(Traces::of_file(file, TRACE, id, &mut |what| progress(Progress::Doing(what)))?))
@@ -96,7 +95,7 @@ fn resolved(
     modelled: &ModelledInputs,
     device: &RunDevice,
     traces: &Traces,
-) -> Result<ResolvedSubject, ProfileError> {
+) -> Result<ResolvedSubject, UserError> {
     let input = run.session.trace.as_ref().map(|trace| &trace.input);
     let workload = modelled.workloads.iter().find(|(name, _)| Some(name) == input);
     let evidence = [Remark::new("workload.driver", Facts::new()), Remark::new("workload.attention", Facts::new())];
@@ -115,7 +114,7 @@ fn resolved(
         config_dir: run.request.profile.config_dir.as_deref(),
         rate_may_lack: true,
     };
-    Ok(resolve(&traced, traces)?)
+    resolve(&traced, traces)
 }
 
 fn subject(
@@ -224,7 +223,7 @@ struct RunDevice {
     unreliable: Option<Caveat>,
 }
 
-fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<RunDevice, ProfileError> {
+fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<RunDevice, UserError> {
     let told = run.session.device.as_ref();
     let text = told.map_or("cpu", |device| device.id.as_str());
     let id = device_id(text);
@@ -387,7 +386,7 @@ pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
 }
 
 /// Decoded text of each input.
-pub(super) fn texts(run: &DriverRun<'_>) -> Result<Vec<(String, String)>, ProfileError> {
+pub(super) fn texts(run: &DriverRun<'_>) -> Result<Vec<(String, String)>, UserError> {
     let text = |(input, tokens): &(String, Vec<i64>)| {
         let text = match &run.question.tokenizer {
             Some(tokenizer) => tokenizer.decode(tokens)?,

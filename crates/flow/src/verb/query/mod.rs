@@ -19,16 +19,14 @@ use collect::tool::query::{
 use collect::{Command, Output};
 use serde_json::Value;
 use tables::{ColumnKind, SCHEMA, Table};
-use types::Bytes;
+use types::{Bytes, UserError};
 
 pub use collect::tool::query::QueryEngine;
-pub use error::QueryError;
+pub use error::untaken;
 pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
-pub use statement::StatementError;
 
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
-pub use crate::pipeline::tables::files::TableFilesError;
-use crate::pipeline::tables::files::{TableFiles, table_files};
+use crate::pipeline::tables::files::{TableFiles, some_table_files, table_files};
 use crate::pipeline::tables::of_run as run_tables;
 
 /// How often it is asked whether the user wants to stop.
@@ -88,42 +86,46 @@ pub fn tables() -> Vec<(&'static str, Vec<&'static str>)> {
     Table::ALL.into_iter().map(|table| (table.name(), columns(table))).collect()
 }
 
-/// Runs a query and hands its answer over, part by part.
+/// Runs a query and hands its answer over, part by part. The error inside is the one of `take`.
 pub fn query(
     query: &Query,
     stop: &dyn Fn() -> bool,
     take: &mut dyn FnMut(AnswerPart) -> std::io::Result<()>,
-) -> Result<QueryOutcome, QueryError> {
+) -> Result<std::io::Result<QueryOutcome>, UserError> {
     run(&Prepared::new(query)?, None, stop, take)
 }
 
 /// Runs a query and writes its answer as a Parquet file.
-pub fn query_to_parquet(query: &Query, out: &Path, stop: &dyn Fn() -> bool) -> Result<QueryOutcome, QueryError> {
+pub fn query_to_parquet(query: &Query, out: &Path, stop: &dyn Fn() -> bool) -> Result<QueryOutcome, UserError> {
     let prepared = Prepared::new(query)?;
     // The one folder that the engine may write to.
     let written = prepared.folder.path().join(SPILL).join("answer.parquet");
-    let outcome = run(&prepared, Some(&written), stop, &mut |_| Ok(()))?;
+    let outcome = run(&prepared, Some(&written), stop, &mut |_| Ok(()))?.map_err(untaken)?;
     put(out, |file| {
         let copied = std::fs::File::open(&written).and_then(|mut answer| std::io::copy(&mut answer, file));
-        copied.map(|_| ()).map_err(QueryError::Taker)
+        copied.map(|_| ()).map_err(untaken)
     })?;
     Ok(outcome)
 }
 
 /// Writes a file that appears whole or not at all, and replaces none.
-pub fn put(path: &Path, write: impl FnOnce(&mut std::fs::File) -> Result<(), QueryError>) -> Result<(), QueryError> {
+pub fn put(path: &Path, write: impl FnOnce(&mut std::fs::File) -> Result<(), UserError>) -> Result<(), UserError> {
     free(path)?;
-    let failed = |reason| QueryError::Io { path: path.to_owned(), reason };
+    let failed = UserError::io("write", path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".llm-perf-query").tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new().prefix(".llm-perf-query").tempfile_in(folder).map_err(&failed)?;
     write(file.as_file_mut())?;
     file.persist_noclobber(path).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
 /// Whether a file may be written there.
-pub fn free(path: &Path) -> Result<(), QueryError> {
-    if path.symlink_metadata().is_ok() { Err(QueryError::Exists { path: path.to_owned() }) } else { Ok(()) }
+pub fn free(path: &Path) -> Result<(), UserError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(UserError::usage(format!("{} already exists", path.display()))
+        .hint("nothing was overwritten; choose another file with `--out FILE`"))
 }
 
 /// Everything that can fail before the engine is started has not failed.
@@ -137,33 +139,30 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new(query: &'a Query) -> Result<Self, QueryError> {
+    fn new(query: &'a Query) -> Result<Self, UserError> {
         let sql = statement::single_select(&query.sql)?;
         let sources = query.paths.iter().map(|path| Source::of(path)).collect::<Result<Vec<_>, _>>()?;
         let mut paths: Vec<PathBuf> = sources.iter().filter_map(Source::folder).collect();
         if !paths.is_empty() {
-            table_files(&paths)?;
+            some_table_files(&paths)?;
         }
         let python = interpreter(query.python.as_deref(), &query.engine)?;
-        let folder = tempfile::tempdir().map_err(|reason| QueryError::Io { path: std::env::temp_dir(), reason })?;
+        let folder = tempfile::tempdir().map_err(UserError::io("write", &std::env::temp_dir()))?;
         // Making tables may take a while, so that everything else that can fail comes first.
         for run in sources.iter().filter_map(Source::run) {
             let made = folder.path().join("tables").join(&run.manifest().run_id);
             run_tables::write(run, &made)?;
             paths.push(made);
         }
-        let files = table_files(&paths)?;
+        let files = some_table_files(&paths)?;
         Ok(Self { query, sql, files, python, folder })
     }
 
     /// The command, with its driver and its request on disk.
-    fn command(&self, parquet: Option<&Path>) -> Result<Command, QueryError> {
+    fn command(&self, parquet: Option<&Path>) -> Result<Command, UserError> {
         let [driver, request, temporary] =
             ["query.py", "request.json", SPILL].map(|name| self.folder.path().join(name));
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |reason| QueryError::Io { path, reason }
-        };
+        let failed = |path: &Path| UserError::io("write", path);
         std::fs::create_dir(&temporary).map_err(failed(&temporary))?;
         let of_table = |table: Table| TableRequest {
             name: table.name().to_owned(),
@@ -208,11 +207,8 @@ enum Source {
 }
 
 impl Source {
-    fn of(path: &Path) -> Result<Self, QueryError> {
-        let is_run = || {
-            path.join("manifest.json").is_file()
-                && matches!(table_files(&[path.to_owned()]), Err(TableFilesError::None { .. }))
-        };
+    fn of(path: &Path) -> Result<Self, UserError> {
+        let is_run = || path.join("manifest.json").is_file() && matches!(table_files(&[path.to_owned()]), Ok(None));
         match path.to_str() {
             Some(name) if !path.exists() && path.components().count() == 1 => {
                 Ok(Self::Run(Box::new(earlier::find(Path::new(DEFAULT_ROOT), name, RunPurpose::Export)?)))
@@ -236,14 +232,14 @@ fn run(
     parquet: Option<&Path>,
     stop: &dyn Fn() -> bool,
     take: &mut dyn FnMut(AnswerPart) -> std::io::Result<()>,
-) -> Result<QueryOutcome, QueryError> {
+) -> Result<std::io::Result<QueryOutcome>, UserError> {
     let (process, lines) = Process::start_with_channel(&prepared.command(parquet)?)?;
     let (sender, receiver) = sync_channel(WAITING);
     // A thread of its own reads, so that a silent engine does not keep the user from stopping it.
     let reader = std::thread::spawn(move || lines.map_while(|line| sender.send(line).ok()).count());
     let name = prepared.python.engine.name();
     let mut engine = name.to_owned();
-    let mut end: Option<Result<QueryOutcome, QueryError>> = None;
+    let mut end = None;
     let started = Instant::now();
     let late = || prepared.query.time.filter(|most| started.elapsed() >= *most);
     loop {
@@ -260,26 +256,25 @@ fn run(
             Some(QueryEvent::Columns { names, .. }) => take(AnswerPart::Columns(distinct(names))),
             Some(QueryEvent::Rows { rows }) => take(AnswerPart::Rows(rows)),
             Some(QueryEvent::Failed(failure)) => {
-                end = Some(Err(QueryError::failed(failure, name, prepared.query.memory)));
+                end = Some(Err(error::failed(&failure, name, prepared.query.memory)));
                 Ok(())
             }
             Some(QueryEvent::Done { rows, more }) => {
-                end = Some(Ok(QueryOutcome { rows, more, engine: engine.clone() }));
+                end = Some(Ok(Ok(QueryOutcome { rows, more, engine: engine.clone() })));
                 Ok(())
             }
             None => Ok(()),
         };
         let given_up = match taken {
-            Err(reason) => Some(QueryError::Taker(reason)),
-            Ok(()) if stop() => Some(QueryError::Stopped),
-            Ok(()) => late().map(|limit| QueryError::OutOfTime {
-                limit,
-                cluster: matches!(prepared.python.engine, QueryEngine::Ballista { .. }),
+            Err(reason) => Some(Ok(Err(reason))),
+            Ok(()) if stop() => Some(Err(UserError::failed("the query was stopped"))),
+            Ok(()) => late().map(|limit| {
+                Err(error::out_of_time(limit, matches!(prepared.python.engine, QueryEngine::Ballista { .. })))
             }),
         };
-        if let Some(why) = given_up {
+        if given_up.is_some() {
             process.kill();
-            end = Some(Err(why));
+            end = given_up;
             break;
         }
     }
@@ -287,8 +282,9 @@ fn run(
     let outcome = process.wait(&Limits::default(), Interrupt::Ignored)?;
     let _ = reader.join();
     end.unwrap_or_else(|| {
-        let output = outcome.last_lines(8).into_iter().map(str::to_owned).collect();
-        Err(QueryError::Died { engine, ending: outcome.ending, output })
+        Err(UserError::failed(format!("{engine} {} before the query finished", outcome.ending))
+            .quoting(outcome.last_lines(8))
+            .hint("a file may be damaged, or memory ran out; set the memory limit with --memory"))
     })
 }
 
@@ -327,9 +323,9 @@ mod tests {
     fn a_file_that_is_there_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("answer.csv");
-        put(&path, |file| std::io::Write::write_all(file, b"1").map_err(QueryError::Taker)).unwrap();
+        put(&path, |file| std::io::Write::write_all(file, b"1").map_err(untaken)).unwrap();
         let again = put(&path, |_| Ok(())).unwrap_err();
-        assert!(matches!(again, QueryError::Exists { .. }), "{again}");
+        assert!(again.to_string().ends_with("already exists"), "{again}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1");
     }
 }

@@ -1,56 +1,21 @@
 //! Whether a text is one SELECT, before any engine sees it. The engine looks again with its own parser.
 
-use types::{Exit, Failure};
+use types::UserError;
 
 /// Words a statement that only reads starts with.
 const READING: [&str; 4] = ["SELECT", "WITH", "FROM", "VALUES"];
 
-/// Why a text is not run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StatementError {
-    /// Nothing but space and comments.
-    #[error("the statement is empty")]
-    Empty,
-    /// It does something other than read.
-    #[error("`{word}` is not allowed: a query must be a single SELECT")]
-    NotReading {
-        /// The word it starts with.
-        word: String,
-    },
-    /// There is something behind the first.
-    #[error("found a second statement: `{rest}`; a query must be a single SELECT")]
-    Several {
-        /// Where it starts.
-        rest: String,
-    },
-}
-
-impl Failure for StatementError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(
-            "for example `llm-perf query DIR 'SELECT name, duration_ns FROM kernels LIMIT 5'`; list predefined \
-             questions with `llm-perf query --list`"
-                .to_owned(),
-        )
-    }
-}
-
 /// The statement without what may stand behind it.
-pub(super) fn single_select(text: &str) -> Result<&str, StatementError> {
+pub(super) fn single_select(text: &str) -> Result<&str, UserError> {
     let start = skip(text, 0);
     let opened = text[start..].trim_start_matches(|c: char| c == '(' || c.is_whitespace());
     let word: String = opened.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     if opened.is_empty() {
-        return Err(StatementError::Empty);
+        return Err(refused("the statement is empty"));
     }
     if !READING.contains(&word.to_uppercase().as_str()) {
-        let shown = if word.is_empty() { opened.chars().take(12).collect() } else { word };
-        return Err(StatementError::NotReading { word: shown });
+        let word = if word.is_empty() { opened.chars().take(12).collect() } else { word };
+        return Err(refused(format!("`{word}` is not allowed: a query must be a single SELECT")));
     }
     let Some(end) = semicolon(text, start) else { return Ok(text) };
     let mut rest = skip(text, end + 1);
@@ -60,8 +25,16 @@ pub(super) fn single_select(text: &str) -> Result<&str, StatementError> {
     if text[rest..].is_empty() {
         Ok(&text[..end])
     } else {
-        Err(StatementError::Several { rest: text[rest..].chars().take(40).collect() })
+        let rest: String = text[rest..].chars().take(40).collect();
+        Err(refused(format!("found a second statement: `{rest}`; a query must be a single SELECT")))
     }
+}
+
+fn refused(message: impl Into<String>) -> UserError {
+    UserError::usage(message).hint(
+        "for example `llm-perf query DIR 'SELECT name, duration_ns FROM kernels LIMIT 5'`; list predefined questions \
+         with `llm-perf query --list`",
+    )
 }
 
 /// The first place from `at` on that is neither space nor comment.

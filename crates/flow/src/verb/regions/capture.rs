@@ -12,9 +12,8 @@ use collect::tool::ncu::{Page, print_page};
 use ingest::compressed::Compression;
 use ingest::ncu::{self, NcuFile, ToolMessage};
 use types::counter::{CounterTable, DetailedWork};
-use types::{QualityCounter, RegionCapture};
+use types::{Exit, QualityCounter, RegionCapture, UserError};
 
-use super::RegionsError;
 use super::plan::Step;
 use crate::pipeline::trace::regions;
 
@@ -77,7 +76,7 @@ impl Profiler<'_> {
     }
 
     /// Runs a step and reads its pages.
-    pub(super) fn run(&self, folder: &mut RunFolder, step: &Step) -> Result<Captured, RegionsError> {
+    pub(super) fn run(&self, folder: &mut RunFolder, step: &Step) -> Result<Captured, UserError> {
         let report = format!("{}.ncu-rep", step.capture.report.display());
         let file = folder.prepare(&report)?;
         let command = self.command(step, Some(folder.path()));
@@ -123,7 +122,7 @@ impl Profiler<'_> {
         Ok(captured)
     }
 
-    fn page(&self, folder: &mut RunFolder, step: &Step, report: &Path, page: Page) -> Result<NcuFile, RegionsError> {
+    fn page(&self, folder: &mut RunFolder, step: &Step, report: &Path, page: Page) -> Result<NcuFile, UserError> {
         let kind = match page {
             Page::Raw => "raw",
             Page::Details => "details",
@@ -141,9 +140,9 @@ impl Profiler<'_> {
 }
 
 /// A file of pages, opened where it is, unpacked where it is packed.
-pub(super) fn read(path: &Path, name: &str, wanted: &Wanted) -> Result<NcuFile, RegionsError> {
-    let unreadable = |reason| RegionsError::Unreadable { path: PathBuf::from(name), reason };
-    let mut file = BufReader::new(collect::document::open(path).map_err(unreadable)?);
+pub(super) fn read(path: &Path, name: &str, wanted: &Wanted) -> Result<NcuFile, UserError> {
+    let unreadable = UserError::io("read", Path::new(name));
+    let mut file = BufReader::new(collect::document::open(path).map_err(&unreadable)?);
     let head = file.fill_buf().map_err(unreadable)?;
     match Compression::of(head) {
         Some(compression) => {
@@ -161,18 +160,25 @@ fn refuse(
     name: &str,
     complaint: Option<Complaint>,
     has_report: bool,
-) -> Result<(), RegionsError> {
-    let said = finished.last_lines(SHOWN).into_iter().map(str::to_owned).collect();
-    let log = format!("logs/{name}.stderr");
+) -> Result<(), UserError> {
+    let said = finished.last_lines(SHOWN);
     match (finished.ending, complaint) {
-        (Ending::Interrupted, _) => Err(RegionsError::Interrupted),
+        (Ending::Interrupted, _) => Err(UserError::failed("interrupted")),
         (_, Some(Complaint::NoRange | Complaint::NoKernel | Complaint::CannotReplay)) => Ok(()),
         (_, Some(Complaint::ProgramFailed)) if has_report => Ok(()),
         (Ending::Code(0), None) => Ok(()),
         (Ending::Code(0), Some(_)) if has_report => Ok(()),
-        (_, Some(complaint)) => Err(RegionsError::Refused { complaint, said, log }),
+        (_, Some(complaint)) => {
+            let exit = match complaint {
+                Complaint::NoProgram | Complaint::UnknownMetric | Complaint::UnknownSection => Exit::Usage,
+                _ => Exit::Failed,
+            };
+            Err(UserError::failed(complaint.message()).exiting(exit).quoting(said).hint(complaint.hint()))
+        }
         (_, None) if has_report => Ok(()),
-        (ending, None) => Err(RegionsError::Failed { ending: ending.to_string(), said, log }),
+        (ending, None) => Err(UserError::failed(format!("Nsight Compute {ending}"))
+            .quoting(said)
+            .hint(format!("its full output is in logs/{name}.stderr"))),
     }
 }
 
@@ -193,7 +199,7 @@ fn words(command: &Command) -> Vec<String> {
 }
 
 /// Pages that were written before, as captures: the k-th details page belongs to the k-th raw page.
-pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Captured>, RegionsError> {
+pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Captured>, UserError> {
     let (mut captures, mut details) = (Vec::new(), Vec::new());
     for path in files {
         let name = path.display().to_string();
@@ -224,7 +230,8 @@ pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<C
     }
     if captures.is_empty() {
         let file = files.first().map(|path| path.display().to_string()).unwrap_or_default();
-        return Err(RegionsError::NotRaw { file, found: "a details page" });
+        return Err(UserError::usage(format!("{file} is a details page, not a raw page of Nsight Compute"))
+            .hint("write one with `ncu --import FILE --csv --page raw`"));
     }
     for (captured, works) in captures.iter_mut().zip(details) {
         captured.details = works;

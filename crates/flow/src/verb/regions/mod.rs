@@ -4,7 +4,6 @@
 //! elsewhere go the same way without the profiler.
 
 mod capture;
-mod error;
 mod metrics;
 mod modelled;
 mod notes;
@@ -16,12 +15,16 @@ use std::path::{Path, PathBuf};
 use analysis::alignment::ModelledRun;
 use analysis::region::{Include, KernelSelection, RegionSettings, RolledRegions, regions_of};
 use collect::run::{RunFolder, sha256};
+use collect::tool::Shortfall;
 use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
 use report::html::RunPageKind;
+pub use report::pages::regions::regions_terminal as terminal;
 use report::words::Spoken;
 use types::counter::CounterTable;
-use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, Remark, SchemaTag};
+use types::{
+    Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, Remark, SchemaTag, UserError,
+};
 
 use crate::pipeline::folder::documents::REGIONS;
 use crate::pipeline::folder::run::{EndedRun, run};
@@ -34,8 +37,7 @@ use crate::runner::settings::InferSettings;
 use crate::{RunRequest, WorkloadSettings};
 
 pub use collect::tool::ncu::Preset as NcuPreset;
-pub use error::RegionsError;
-pub use plan::{Plan, PlanError, Step, SurveyChoice};
+pub use plan::{Plan, Step, SurveyChoice};
 
 use capture::{Captured, Profiler, Wanted};
 
@@ -105,7 +107,7 @@ pub fn as_fed(
 }
 
 /// What would be run, one command a line. The profiler need not be there for it.
-pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> {
+pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, UserError> {
     selection(&settings.options)?;
     let plan = Plan::new(settings.options.clone(), settings.survey)?;
     let Source::Program { argv, environment, .. } = &settings.source else {
@@ -132,18 +134,13 @@ pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> 
     Ok(lines)
 }
 
-/// The regions in a few lines, for a terminal.
-pub fn terminal(report: &RegionReport) -> String {
-    report::pages::regions::regions_terminal(report)
-}
-
 /// Profiles or reads, rolls up and writes everything into a run folder.
 pub fn regions(
     settings: &RegionsSettings,
     run_request: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<Regions, RegionsError> {
+) -> Result<Regions, UserError> {
     let kernels = selection(&settings.options)?;
     let plan = Plan::new(settings.options.clone(), settings.survey)?;
     let named = settings.hardware.as_deref();
@@ -157,7 +154,7 @@ pub fn regions(
             progress("inspecting the machine");
             let machine = machine::capture(settings.config_dir.as_deref())?;
             let found = collect::tool::ncu::serving(machine.tools.cuda_driver.as_deref());
-            Some((found.map_err(RegionsError::NoProfiler)?, machine))
+            Some((found.map_err(no_profiler)?, machine))
         }
         Source::Pages(_) => None,
     };
@@ -169,13 +166,20 @@ pub fn regions(
             (None, Some((found, machine))) => making.profile(folder, &found, &machine),
             (None, None) => making.fill(folder, Vec::new(), None, None),
         }?;
-        Ok::<_, RegionsError>(((report, metrics), missing))
+        Ok(((report, metrics), missing))
     })?;
     Ok(Regions { report, metrics, folder, missing })
 }
 
-fn selection(options: &Options) -> Result<KernelSelection, RegionsError> {
-    pages::kernels(options).map_err(|(key, error)| RegionsError::Selection { key, error })
+fn selection(options: &Options) -> Result<KernelSelection, UserError> {
+    pages::kernels(options).map_err(|(key, error)| {
+        UserError::usage(format!("ncu_cli.{key}: {error}")).hint("names match exactly; start a pattern with regex:")
+    })
+}
+
+fn no_profiler(Shortfall { found, next_step, .. }: Shortfall) -> UserError {
+    UserError::failed(format!("cannot use Nsight Compute: {found}"))
+        .hint(format!("{next_step}; or read existing pages with --from"))
 }
 
 /// Everything that stays the same while a report is made.
@@ -196,7 +200,7 @@ impl RegionRun<'_> {
         folder: &mut RunFolder,
         found: &collect::tool::InstalledTool,
         machine: &Environment,
-    ) -> Result<RegionDocuments, RegionsError> {
+    ) -> Result<RegionDocuments, UserError> {
         let Source::Program { argv, environment, inputs, .. } = &self.settings.source else {
             return self.fill(folder, Vec::new(), None, None);
         };
@@ -231,7 +235,7 @@ impl RegionRun<'_> {
         captures: Vec<Captured>,
         survey: Option<Captured>,
         version: Option<String>,
-    ) -> Result<RegionDocuments, RegionsError> {
+    ) -> Result<RegionDocuments, UserError> {
         (self.progress)("rolling up");
         folder.write_file("config.yaml", self.config_yaml.as_bytes())?;
         if let Source::Pages(files) = &self.settings.source {
@@ -410,7 +414,7 @@ fn write(
     report: &RegionReport,
     rolled: &RolledRegions,
     captures: &[Captured],
-) -> Result<report::Page, RegionsError> {
+) -> Result<report::Page, UserError> {
     folder.write_json(REGIONS, report)?;
     let overview = report::pages::regions::overview_page(report);
     folder.write_file(&RunPageKind::Regions.file(), overview.markdown().as_bytes())?;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use analysis::region::{Include, RegionKey, TIME, expression_of, runs_for_ranges};
 use collect::tool::ncu::{CacheControl, Capture, Options};
-use types::{Exit, Failure};
+use types::UserError;
 
 /// More expressions than this make command lines nobody can read; then everything is profiled and chosen from afterwards.
 const MOST_EXPRESSIONS: usize = 200;
@@ -45,51 +45,27 @@ pub struct Step {
     pub capture: Capture,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// Nothing says which ranges to replay.
-    #[error("{mode} replay needs the ranges to replay, but --no-survey disables the survey that finds them")]
-    NoRanges {
-        /// The mode.
-        mode: &'static str,
-    },
-    /// A pattern that only a survey can resolve.
-    #[error("`{expression}` has a wildcard, but --no-survey disables the survey that resolves it")]
-    Wildcard {
-        /// The expression.
-        expression: String,
-    },
-}
-
-impl Failure for PlanError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        let step = match self {
-            Self::NoRanges { .. } => "pass them with --nvtx-include, or omit --no-survey",
-            Self::Wildcard { .. } => "pass the ranges one by one, or omit --no-survey",
-        };
-        Some(step.to_owned())
-    }
-}
-
 impl Plan {
     /// Decides what to run. `options.nvtx.include` is what the user wrote.
-    pub fn new(options: Options, survey: SurveyChoice) -> Result<Self, PlanError> {
+    pub fn new(options: Options, survey: SurveyChoice) -> Result<Self, UserError> {
         let include: Vec<Include> = options.nvtx.include.iter().map(|text| Include::new(text)).collect();
         let exclude = options.nvtx.exclude.iter().map(|text| Include::new(text)).collect();
         let ranges = options.replay_mode.measures_ranges();
         let wildcard = include.iter().find(|include| include.needs_survey());
         if survey == SurveyChoice::Never {
             if ranges && include.is_empty() {
-                return Err(PlanError::NoRanges { mode: options.replay_mode.name() });
+                let mode = options.replay_mode.name();
+                return Err(UserError::usage(format!(
+                    "{mode} replay needs the ranges to replay, but --no-survey disables the survey that finds them"
+                ))
+                .hint("pass them with --nvtx-include, or omit --no-survey"));
             }
             if let Some(include) = wildcard.filter(|_| ranges) {
-                return Err(PlanError::Wildcard { expression: include.text().to_owned() });
+                let expression = include.text();
+                return Err(UserError::usage(format!(
+                    "`{expression}` has a wildcard, but --no-survey disables the survey that resolves it"
+                ))
+                .hint("pass the ranges one by one, or omit --no-survey"));
             }
         }
         let needed = ranges || include.is_empty() || wildcard.is_some();
@@ -253,10 +229,11 @@ mod tests {
         assert!(surveys(ReplayMode::Kernel, &["A"], SurveyChoice::Always));
         assert!(surveys(ReplayMode::Range, &["A"], SurveyChoice::WhereNeeded));
         assert!(!surveys(ReplayMode::Range, &["A"], SurveyChoice::Never));
-        let refused =
-            |include: &[&str]| Plan::new(options(ReplayMode::Range, include), SurveyChoice::Never).unwrap_err();
-        assert_eq!(refused(&[]), PlanError::NoRanges { mode: "range" });
-        assert_eq!(refused(&["a*"]), PlanError::Wildcard { expression: "a*".to_owned() });
+        let refused = |include: &[&str]| {
+            Plan::new(options(ReplayMode::Range, include), SurveyChoice::Never).unwrap_err().to_string()
+        };
+        assert!(refused(&[]).starts_with("range replay needs the ranges"));
+        assert!(refused(&["a*"]).starts_with("`a*` has a wildcard"));
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use meter::WorkloadSettings;
 use serde_json::{Map, Value};
-use types::SweepAxis;
-
-use super::SweepError;
+use types::{SweepAxis, UserError};
 
 /// Most points of a sweep: what is computed in a few minutes and still opens in a spreadsheet.
 const MOST_POINTS: u64 = 1_000_000;
@@ -31,28 +29,34 @@ struct Axis {
     values: Vec<Value>,
 }
 
+/// A key that cannot vary.
+pub fn no_workload_key(key: &str) -> UserError {
+    UserError::usage(format!("--sweep {key}: only workload settings can be swept"))
+        .hint("sweep devices with --hardware NAME,NAME; use one run per model")
+}
+
 impl Grid {
     /// The grid of `axes` over `base`, for so many devices.
-    pub(super) fn new(base: &Map<String, Value>, axes: &[SweepAxis], devices: u64) -> Result<Self, SweepError> {
+    pub(super) fn new(base: &Map<String, Value>, axes: &[SweepAxis], devices: u64) -> Result<Self, UserError> {
         let mut grid = Self { base: base.clone(), axes: Vec::new(), workloads: 1 };
         let mut points = u128::from(devices);
         for axis in axes {
             let key = axis.key.clone();
             let Some(path) = key.strip_prefix(WORKLOAD).filter(|path| !path.is_empty()) else {
-                return Err(SweepError::NoWorkloadKey { key });
+                return Err(no_workload_key(&key));
             };
             if grid.axes.iter().any(|other| other.key == key) {
-                return Err(SweepError::SameKey { key });
+                return Err(UserError::usage(format!("--sweep {key} is given twice")));
             }
             if axis.values.is_empty() {
-                return Err(SweepError::NoValues { key });
+                return Err(UserError::usage(format!("--sweep {key} has no values")));
             }
             points = points.saturating_mul(axis.values.len() as u128);
             let path = path.split('.').map(str::to_owned).collect();
             grid.axes.push(Axis { key, path, values: axis.values.clone() });
         }
         if points > u128::from(MOST_POINTS) {
-            return Err(SweepError::TooMany { points, most: MOST_POINTS });
+            return Err(UserError::usage(format!("the sweep has {points} points; the limit is {MOST_POINTS}")));
         }
         grid.workloads = grid.axes.iter().map(|axis| axis.values.len() as u64).product();
         for [one, other] in PAIRS {

@@ -1,6 +1,5 @@
 //! `analyze --sweep`: what a model costs at every point of a grid of workloads and devices.
 
-mod error;
 mod grid;
 
 use std::path::PathBuf;
@@ -12,20 +11,21 @@ use forecast::{ForecastError, Forecaster};
 use meter::{Estimate, Estimator, Message, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
 use network::Model;
 use rayon::prelude::*;
+pub use report::pages::sweep::terminal as table;
 use serde_json::{Map, Value};
 use types::{
     Bytes, DeviceCalibration, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures,
-    SweepForecast, SweepPoint, Workload,
+    SweepForecast, SweepPoint, UserError, Workload,
 };
 
 use crate::pipeline::device::calibration::stored;
 use crate::pipeline::device::hardware;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
-use crate::pipeline::model::analytic::{self, AnalyzeError, DEFAULT_DEVICE};
+use crate::pipeline::model::analytic::{self, DEFAULT_DEVICE};
 
-pub use error::SweepError;
 use grid::Grid;
+pub use grid::no_workload_key;
 
 /// The document inside a run folder.
 pub const JSON: &str = "sweep.json";
@@ -80,7 +80,7 @@ pub struct Watch<'a> {
 }
 
 /// Checks the settings.
-pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<Plan<'a>, SweepError> {
+pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<Plan<'a>, UserError> {
     let launch = analytic::launch(settings.launch_us)?;
     let names = match settings.devices.as_slice() {
         [] => &[DEFAULT_DEVICE.to_owned()][..],
@@ -103,12 +103,11 @@ impl Plan<'_> {
     /// Computes every point, several at a time.
     ///
     /// A point that cannot be modelled says so; where none can be, that is an error.
-    pub fn run(&self, watch: &Watch<'_>) -> Result<Sweep, SweepError> {
+    pub fn run(&self, watch: &Watch<'_>) -> Result<Sweep, UserError> {
         let stopped = AtomicBool::new(false);
         let estimator = OnceLock::new();
         let forecasters =
-            self.devices.iter().map(|device| device.forecaster(&self.model.network)).collect::<Result<Vec<_>, _>>();
-        let forecasters = forecasters.map_err(AnalyzeError::from)?;
+            self.devices.iter().map(|device| device.forecaster(&self.model.network)).collect::<Result<Vec<_>, _>>()?;
         let numbers: Vec<u64> = (0..self.grid.workloads()).collect();
         let points: Vec<SweepPoint> = numbers
             .into_par_iter()
@@ -126,7 +125,8 @@ impl Plan<'_> {
             && points.iter().all(|point| point.figures.is_none())
         {
             let first = point.error.clone().unwrap_or_default();
-            return Err(SweepError::Nothing { count: points.len(), first });
+            let count = points.len();
+            return Err(UserError::usage(format!("none of the {count} points can be modelled; the first: {first}")));
         }
         let LoadedModel { id, config_path, config, network, revision, notes, .. } = self.model;
         let mut model = model_spec(id, config_path, config, network);
@@ -276,7 +276,7 @@ pub fn keep(
     config_yaml: &str,
     request: RunRequest,
     watch: &Watch<'_>,
-) -> Result<(PathBuf, Sweep, Vec<String>), SweepError> {
+) -> Result<(PathBuf, Sweep, Vec<String>), UserError> {
     let device = match plan.devices.as_slice() {
         [one] => Some(one.hardware.id.clone()),
         _ => None,
@@ -285,12 +285,12 @@ pub fn keep(
     let EndedRun { value: sweep, folder, missing } = run(request, |folder| {
         let sweep = fill(folder, plan, config_yaml, watch)?;
         let missing = missing(&sweep);
-        Ok::<_, SweepError>((sweep, missing))
+        Ok((sweep, missing))
     })?;
     Ok((folder, sweep, missing))
 }
 
-fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watch<'_>) -> Result<Sweep, SweepError> {
+fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watch<'_>) -> Result<Sweep, UserError> {
     folder.write_file("config.yaml", config_yaml.as_bytes())?;
     folder.end_step("prepare")?;
     let sweep = plan.run(watch)?;
@@ -320,9 +320,4 @@ pub fn missing(sweep: &Sweep) -> Vec<String> {
         ));
     }
     missing
-}
-
-/// The sweep as text for a terminal.
-pub fn table(sweep: &Sweep) -> String {
-    report::pages::sweep::terminal(sweep)
 }

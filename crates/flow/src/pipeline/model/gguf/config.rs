@@ -4,8 +4,9 @@
 
 use ingest::gguf::{GgufHeader, GgufValue};
 use serde_json::{Map, Value, json};
+use types::UserError;
 
-use super::GgufError;
+use super::wrong_model;
 
 type Fields = Map<String, Value>;
 
@@ -14,7 +15,7 @@ struct Architecture {
     /// `general.architecture`.
     name: &'static str,
     /// The family it is read as, and what that has beyond what all have.
-    read: fn(&Keys<'_>, &mut Fields) -> Result<&'static str, GgufError>,
+    read: fn(&Keys<'_>, &mut Fields) -> Result<&'static str, UserError>,
 }
 
 const ARCHITECTURES: &[Architecture] = &[
@@ -37,9 +38,9 @@ const ARCHITECTURES: &[Architecture] = &[
 ];
 
 /// The text of a `config.json` for the model of this header.
-pub(super) fn json(header: &GgufHeader, file: &str) -> Result<String, GgufError> {
+pub(super) fn json(header: &GgufHeader, file: &str) -> Result<String, UserError> {
     let Some(name) = header.text("general.architecture") else {
-        return Err(GgufError::model(
+        return Err(wrong_model(
             file,
             "the metadata has no `general.architecture`",
             "this is part of a model, such as an adapter or a vision projector; pass the file of the language model",
@@ -47,9 +48,9 @@ pub(super) fn json(header: &GgufHeader, file: &str) -> Result<String, GgufError>
     };
     let Some(architecture) = ARCHITECTURES.iter().find(|known| known.name == name) else {
         let known = ARCHITECTURES.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
-        return Err(GgufError::model(
+        return Err(wrong_model(
             file,
-            format!("architecture `{}` is not supported; expected one of {known}", name.escape_debug()),
+            &format!("architecture `{}` is not supported; expected one of {known}", name.escape_debug()),
             "pass the config.json of the model instead, if `llm-perf models` lists its family",
         ));
     };
@@ -77,7 +78,7 @@ impl Keys<'_> {
     }
 
     /// A size that may be absent; a list with one for each layer has to be of equal ones.
-    fn optional(&self, name: &str) -> Result<Option<u64>, GgufError> {
+    fn optional(&self, name: &str) -> Result<Option<u64>, UserError> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let one = match value {
             GgufValue::List(list) => list.first().filter(|first| list.iter().all(|other| other == *first)),
@@ -85,14 +86,14 @@ impl Keys<'_> {
         };
         one.and_then(GgufValue::as_u64).map(Some).ok_or_else(|| {
             let problem = format!("`{}` is not a number, or not the same for all layers", self.key(name));
-            GgufError::model(self.file, problem, "pass the config.json of the model instead")
+            wrong_model(self.file, &problem, "pass the config.json of the model instead")
         })
     }
 
-    fn size(&self, name: &str) -> Result<u64, GgufError> {
+    fn size(&self, name: &str) -> Result<u64, UserError> {
         self.optional(name)?.ok_or_else(|| {
             let problem = format!("the metadata has no `{}`", self.key(name));
-            GgufError::model(self.file, problem, "convert the model again with a current llama.cpp")
+            wrong_model(self.file, &problem, "convert the model again with a current llama.cpp")
         })
     }
 
@@ -117,12 +118,12 @@ impl Keys<'_> {
 }
 
 /// What all architectures have.
-fn common(keys: &Keys<'_>) -> Result<Fields, GgufError> {
+fn common(keys: &Keys<'_>) -> Result<Fields, UserError> {
     let heads = keys.size("attention.head_count")?;
     // Layers behind the last one predict further tokens, and are left out as llama.cpp leaves them out.
     let layers = keys.size("block_count")?.saturating_sub(keys.optional("nextn_predict_layers")?.unwrap_or(0));
     let table = keys.header.tensor("token_embd.weight").ok_or_else(|| {
-        GgufError::model(keys.file, "tensor `token_embd.weight` not found", "pass the first part of the complete model")
+        wrong_model(keys.file, "tensor `token_embd.weight` not found", "pass the first part of the complete model")
     })?;
     let mut fields = Fields::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -152,7 +153,7 @@ fn common(keys: &Keys<'_>) -> Result<Fields, GgufError> {
     Ok(fields)
 }
 
-fn llama(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, GgufError> {
+fn llama(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
     let Some(experts) = keys.optional("expert_count")?.filter(|experts| *experts > 0) else {
         fields.insert("attention_bias".to_owned(), keys.has("blk.0.attn_q.bias").into());
         fields.insert("mlp_bias".to_owned(), keys.has("blk.0.ffn_up.bias").into());
@@ -163,7 +164,7 @@ fn llama(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, GgufError
     Ok("mixtral")
 }
 
-fn qwen_moe(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&'static str, GgufError> {
+fn qwen_moe(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&'static str, UserError> {
     fields.insert("num_experts".to_owned(), keys.size("expert_count")?.into());
     fields.insert("num_experts_per_tok".to_owned(), keys.size("expert_used_count")?.into());
     fields.insert("moe_intermediate_size".to_owned(), keys.size("expert_feed_forward_length")?.into());
@@ -174,12 +175,12 @@ fn qwen_moe(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Resul
     Ok(family)
 }
 
-fn gelu(fields: &mut Fields, family: &'static str) -> Result<&'static str, GgufError> {
+fn gelu(fields: &mut Fields, family: &'static str) -> Result<&'static str, UserError> {
     fields.insert("hidden_act".to_owned(), "gelu_pytorch_tanh".into());
     Ok(family)
 }
 
-fn gemma(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&'static str, GgufError> {
+fn gemma(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&'static str, UserError> {
     if let Some(window) = keys.optional("attention.sliding_window")? {
         fields.insert("sliding_window".to_owned(), window.into());
     }
@@ -191,7 +192,7 @@ fn gemma(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&
     gelu(fields, family)
 }
 
-fn phi3(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, GgufError> {
+fn phi3(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
     if let Some(window) = keys.optional("attention.sliding_window")?.filter(|window| *window > 0) {
         fields.insert("sliding_window".to_owned(), window.into());
     }
@@ -210,7 +211,7 @@ fn head_width(fields: &Fields) -> Option<u64> {
 
 /// DeepSeek-V2 and V3, Kimi-K2. Files of today keep keys and values of one head, and state the widths of all under names of
 /// their own; older ones state them as other models do.
-fn deepseek(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, GgufError> {
+fn deepseek(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
     let rotary = keys.size("rope.dimension_count")?;
     let of = |new: &str, old: &str| keys.optional(new).and_then(|found| found.map_or_else(|| keys.size(old), Ok));
     let key = of("attention.key_length_mla", "attention.key_length")?;
@@ -240,7 +241,7 @@ fn deepseek(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, GgufEr
     Ok(if corrected { "deepseek_v3" } else { "deepseek_v2" })
 }
 
-fn gpt_oss(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, GgufError> {
+fn gpt_oss(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
     fields.insert("intermediate_size".to_owned(), keys.size("expert_feed_forward_length")?.into());
     fields.insert("num_local_experts".to_owned(), keys.size("expert_count")?.into());
     fields.insert("num_experts_per_tok".to_owned(), keys.size("expert_used_count")?.into());

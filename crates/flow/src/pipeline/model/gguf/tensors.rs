@@ -8,8 +8,9 @@ use std::sync::Arc;
 use ingest::gguf::{GgufHeader, GgufTensor};
 use network::config::quantisation::Quantisation;
 use network::{Blueprint, ParamEntry, Scale, Span, WeightFormat};
+use types::UserError;
 
-use super::GgufError;
+use super::wrong_model;
 
 /// Modules outside of layers.
 const OUTSIDE: [(&str, &str); 3] = [
@@ -71,7 +72,7 @@ const INSIDE: &[(&str, &[&str])] = &[
 const ANGLES: [&str; 3] = ["rope_freqs.", "rope_factors_long.", "rope_factors_short."];
 
 /// How every parameter is stored; refuses a file that is not exactly this network.
-pub(super) fn stored(blueprint: &Blueprint, header: &GgufHeader, file: &str) -> Result<Quantisation, GgufError> {
+pub(super) fn stored(blueprint: &Blueprint, header: &GgufHeader, file: &str) -> Result<Quantisation, UserError> {
     let by_name: HashMap<&str, &GgufTensor> =
         header.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
     let mut used: HashMap<&str, u64> = HashMap::new();
@@ -79,7 +80,7 @@ pub(super) fn stored(blueprint: &Blueprint, header: &GgufHeader, file: &str) -> 
     for (_, param) in blueprint.params() {
         let tensors = find(&by_name, &param.path).ok_or_else(|| {
             let problem = format!("no tensor found for the parameter `{}` of this architecture", param.path);
-            GgufError::model(file, problem, DIFFERENT)
+            wrong_model(file, &problem, DIFFERENT)
         })?;
         formats.insert(param.path.clone(), Arc::new(format(&tensors, param)));
         let (all, own) =
@@ -105,7 +106,7 @@ pub(super) fn stored(blueprint: &Blueprint, header: &GgufHeader, file: &str) -> 
             tensor.elements,
             tensor.dimensions
         );
-        return Err(GgufError::model(file, problem, DIFFERENT));
+        return Err(wrong_model(file, &problem, DIFFERENT));
     }
     Ok(Quantisation::of_tensors("gguf", summary(header), formats))
 }

@@ -53,7 +53,7 @@ fn refusal(header: &GgufHeader) -> (String, String) {
             tensors::stored(Model::new(&config).blueprint(), header, "model.gguf").unwrap_err()
         }
     };
-    (error.to_string(), error.fix().unwrap())
+    (error.to_string(), error.hints.concat())
 }
 
 #[test]

@@ -3,15 +3,14 @@
 use analysis::{CommandRuns, Evidence, Subject, command_overhead};
 use collect::run::RunFolder;
 use collect::tool::inject::{InjectSettings, Injection};
-use types::{Collector, Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity};
+use types::{Collector, Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity, UserError};
 
 use super::CommandRequest;
 use super::turns::Runner;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
-use crate::pipeline::target::TargetError;
+use crate::pipeline::target::no_command;
 use crate::pipeline::trace::Traces;
-use crate::runner::error::ProfileError;
 
 /// Folder of the files, in the run's folder.
 const TRACE: &str = "trace";
@@ -49,13 +48,13 @@ pub(super) fn pass(
     request: &CommandRequest,
     stop: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<RecordedRun, ProfileError> {
+) -> Result<RecordedRun, UserError> {
     // The folder appears with the first file that is prepared in it.
     let place = folder.prepare(&format!("{TRACE}/process-0.wire"))?;
     let trace = place.parent().map(std::path::Path::to_owned).unwrap_or_default();
     let injection = Injection::prepare(&trace, request.recording.settings.clone())?;
     let Some(target) = request.targets.first() else {
-        return Err(ProfileError::Target(TargetError::Empty));
+        return Err(no_command());
     };
     let ran = Runner::new(request).run(folder, target, "recorded", &injection.variables(), progress, stop);
     let files = injection.gather()?;
@@ -96,7 +95,7 @@ impl RecordedRun {
         run_id: &str,
         request: &CommandRequest,
         command: CommandRuns,
-    ) -> Result<Metrics, ProfileError> {
+    ) -> Result<Metrics, UserError> {
         let overhead = Some(command_overhead(&command, self.wall));
         let Some(traces) = &self.traces else {
             let subject = Subject { run: header(run_id), ..Subject::default() };

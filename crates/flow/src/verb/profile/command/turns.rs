@@ -7,13 +7,12 @@ use collect::disturbance::{self, MachineReading, OwnTimes};
 use collect::environment::GpuSampler;
 use collect::process::{self, Ending, Interrupt, Limits, PeakMemory, Usage};
 use collect::run::RunFolder;
-use types::{Bytes, CommandRun, DeviceUse, Disturbance};
+use types::{Bytes, CommandRun, DeviceUse, Disturbance, UserError};
 
 use super::watching::{WatchedRun, Watcher};
 use super::{CommandRequest, shell};
 use crate::pipeline::progress::Progress;
-use crate::pipeline::target::{Target, TargetError};
-use crate::runner::error::ProfileError;
+use crate::pipeline::target::{Target, no_command};
 
 /// Most a command may print. One that floods its output is stopped before it fills the disk.
 const MOST_OUTPUT: Bytes = Bytes::new(4 << 30);
@@ -32,7 +31,7 @@ pub(super) fn take(
     request: &CommandRequest,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Turns, ProfileError> {
+) -> Result<Turns, UserError> {
     let rounds = request.warmup_rounds + request.repeats;
     let total = rounds as usize * request.targets.len();
     let mut turns = Turns { runs: request.targets.iter().map(|_| Vec::new()).collect(), missing: Vec::new() };
@@ -74,7 +73,7 @@ fn aside(
     name: &str,
     what: &str,
     stop: &dyn Fn() -> bool,
-) -> Result<Option<String>, ProfileError> {
+) -> Result<Option<String>, UserError> {
     let Some(line) = line else { return Ok(None) };
     let log = format!("{name}-{what}");
     let finished = process::run(folder, &log, shell(line), &Limits::default(), Interrupt::Asked(stop))?;
@@ -108,9 +107,9 @@ impl<'a> Runner<'a> {
         variables: &[(OsString, OsString)],
         progress: &mut dyn FnMut(Progress<'_>),
         stop: &dyn Fn() -> bool,
-    ) -> Result<Turn, ProfileError> {
+    ) -> Result<Turn, UserError> {
         let Some(command) = Command::of_words(target.argv()) else {
-            return Err(ProfileError::Target(TargetError::Empty));
+            return Err(no_command());
         };
         let command = command.with_variables(target.environment().iter().chain(variables).cloned());
         let logs = [process::stdout_log(name), process::stderr_log(name)];
