@@ -59,7 +59,7 @@ impl TargetArguments {
 
     /// The user's own command.
     pub(crate) fn command(&self) -> Result<Target, UserError> {
-        Ok(Target::command(self.command.clone())?)
+        Target::command(self.command.clone())
     }
 
     /// This program, running the model under these overrides and nothing else.

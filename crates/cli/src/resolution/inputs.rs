@@ -55,7 +55,7 @@ pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, UserEr
 /// What a run is fed, before anything runs.
 pub(crate) fn expected(arguments: &TargetArguments, resolution: &Resolution) -> Result<FedInputs, UserError> {
     let Resolution { config, model } = resolution;
-    Ok(flow::profile::expected_inputs(&dataset(arguments, config)?, &infer(config, model.feed())?)?)
+    flow::profile::expected_inputs(&dataset(arguments, config)?, &infer(config, model.feed())?)
 }
 
 /// The dataset, or the file list that `inputs.manifest` names in its place.

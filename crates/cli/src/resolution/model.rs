@@ -93,7 +93,7 @@ pub(crate) fn load(config: &Config, named: Option<&OsStr>) -> Result<LoadedModel
     if let Some(path) = named.filter(|named| named.to_str().is_none()) {
         settings.config_path = Some(path.into());
     }
-    Ok(model::load(&settings)?)
+    model::load(&settings)
 }
 
 /// The same for an engine.

@@ -127,18 +127,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         EngineModel::Native(model) => {
             let run = run()?;
             context.progress(|display| {
-                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
-                    .map_err(UserError::from)
-            })?
+                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)})?
         }
         EngineModel::Torch(model) => {
             let torch = resolution::torch_settings(&arguments.target, &config)?;
             let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
             let (request, run) = (TorchRequest { profile: request, torch }, run()?);
             context.progress(|display| {
-                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
-                    .map_err(UserError::from)
-            })?
+                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)})?
         }
     };
     if let Some(rank) = profile.part_of_rank {

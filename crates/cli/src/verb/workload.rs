@@ -69,18 +69,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         EngineModel::Native(model) => {
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
-                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)
-                    .map_err(UserError::from)
-            })?
+                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)})?
         }
         EngineModel::Torch(model) => {
             let request = TorchRequest { profile: request, torch: resolution::torch_settings(target, &config)? };
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
                 let operators = arguments.operators.as_deref();
-                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)
-                    .map_err(UserError::from)
-            })?
+                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)})?
         }
     };
     workload::send_answer(&outcome)?;

@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     let config = if model.is_some() { config } else { config.without(&["model", "workload"]) };
     let targets = match lines.as_slice() {
         [] => vec![arguments.target.command()?],
-        lines => lines.iter().map(|line| command::shell_target(line)).collect::<Result<_, _>>().map_err(UserError::from)?,
+        lines => lines.iter().map(|line| command::shell_target(line)).collect::<Result<_, _>>()?,
     };
     let request = CommandRequest {
         targets,
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     let interrupt = StopRequest::catch();
     let profile = context.progress(|display| {
         let (mut show, stop) = (|progress: Progress<'_>| display.show(&progress), || interrupt.is_set());
-        Ok::<_, UserError>(command::profile(&request, run, &config.to_yaml(), &mut show, &stop)?)
+        command::profile(&request, run, &config.to_yaml(), &mut show, &stop)
     })?;
     if let Some(file) = csv {
         std::fs::write(file, command::csv(&profile.metrics)).map_err(|error| {

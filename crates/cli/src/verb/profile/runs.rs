@@ -62,7 +62,7 @@ impl RunArguments {
     /// When the command is ended.
     pub(super) fn end(&self) -> Result<CommandEnd, UserError> {
         let pattern = |flag: &'static str, text: &Option<String>| {
-            text.as_deref().map(|text| flow::command::pattern(flag, text).map_err(UserError::from)).transpose()
+            text.as_deref().map(|text| flow::command::pattern(flag, text)).transpose()
         };
         Ok(CommandEnd {
             after: self.after,

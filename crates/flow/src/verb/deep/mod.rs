@@ -324,7 +324,7 @@ fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(
             return Ok(traces);
         }
     }
-    Ok(Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)?)
+    Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)
 }
 
 /// What was run, as far as request and timeline tell.
@@ -349,7 +349,7 @@ fn subject(
         // What was recorded is worth its times, whatever the device's rates are.
         rate_may_lack: true,
     };
-    Ok(resolve(&run, traces)?)
+    resolve(&run, traces)
 }
 
 /// Names of kernels, exact or `regex:PATTERN`.

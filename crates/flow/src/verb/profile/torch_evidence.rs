@@ -114,7 +114,7 @@ fn resolved(
         config_dir: run.request.profile.config_dir.as_deref(),
         rate_may_lack: true,
     };
-    Ok(resolve(&traced, traces)?)
+    resolve(&traced, traces)
 }
 
 fn subject(
