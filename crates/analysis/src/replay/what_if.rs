@@ -118,7 +118,7 @@ fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<Remark> {
         notes.push(Remark::new("whatif.graphs", Facts::new().with_share("graphs", graphs, Base::Itself)));
     }
     if replays.traces().len() > 1 {
-        notes.push(Remark::new("whatif.ranks", Facts::new()));
+        notes.push(Remark::new("whatif.ranks", Facts::new().with("ranks", replays.traces().len())));
     } else if replays.traces().iter().any(TraceReplay::communicates) {
         notes.push(Remark::new("whatif.collectives", Facts::new()));
     }

@@ -234,7 +234,9 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
     ),
     (
         "whatif.ranks",
-        &["ranks are replayed one at a time; each collective takes as long as recorded, whatever its peers do"],
+        &[
+            "times are sums over {ranks|rank}, not the wall time of the job; ranks are replayed one at a time, and each collective takes as long as recorded, whatever its peers do",
+        ],
     ),
     (
         "whatif.graphs",
