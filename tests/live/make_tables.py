@@ -26,7 +26,7 @@ SCHEMA = {
               ("wall_ns", LONG), ("device_ns", LONG), ("kernels", LONG)],
     "device_time": [("rank", INT), ("device", TEXT), ("span_ns", LONG), ("busy_ns", LONG), ("idle_ns", LONG),
                     ("compute_ns", LONG), ("communication_ns", LONG), ("communication_exposed_ns", LONG),
-                    ("copies_exposed_ns", LONG)],
+                    ("communication_awaited_ns", LONG), ("copies_exposed_ns", LONG)],
     "idle": [("rank", INT), ("device", TEXT), ("cause", TEXT), ("ns", LONG), ("longest_ns", LONG)],
     "collectives": [("rank", INT), ("device", INT), ("stream", INT), ("start_ns", LONG), ("duration_ns", LONG), ("name", TEXT),
                     ("dtype", TEXT), ("bytes", LONG), ("process_group", TEXT), ("group_size", INT), ("group_ranks", TEXT), ("number", INT),
@@ -126,8 +126,9 @@ def make_rank(asked, rank):
         "busy_ns": length(busy),
         "idle_ns": span - length(busy),
         "compute_ns": length(hidden),
-        "communication_ns": sum(end - start for start, end in communication),
+        "communication_ns": length(union(communication)),
         "communication_exposed_ns": length(joint) - length(hidden),
+        "communication_awaited_ns": 0,
         "copies_exposed_ns": length(busy) - length(joint),
         "kernels": len(rows["kernels"]),
         "gaps": len(busy) - 1,
@@ -135,7 +136,8 @@ def make_rank(asked, rank):
     ends = [end for _, end in hidden]
     for row in rows["collectives"]:
         row[12] = exposed(row[3], row[3] + row[4], hidden, ends)
-    keys = ["span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "communication_exposed_ns", "copies_exposed_ns"]
+    keys = ["span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "communication_exposed_ns",
+            "communication_awaited_ns", "copies_exposed_ns"]
     rows["device_time"].append((rank, "cuda:%d" % rank, *[fact[key] for key in keys]))
     longest = max((after[0] - before[1] for before, after in zip(busy, busy[1:])), default=0)
     rows["idle"].append((rank, "cuda:%d" % rank, "launching", fact["idle_ns"], longest))
