@@ -59,7 +59,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
     } else {
         facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>())
     };
-    let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(unhidden));
+    let at_most = much_awaited.map_or(exposed, |_| unhidden);
+    let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(at_most));
     let claim = Claim::Everywhere(run.time_of(|group| group.family == Family::Communication));
     Some(Found::new(finding, claim).replayed(Change::HiddenCommunication))
 }
