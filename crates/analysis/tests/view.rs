@@ -155,7 +155,7 @@ fn a_loss_of_the_profiled_pass_is_a_share_of_that_pass() {
         "device": "cuda:0", "span_ns": 100, "busy_ns": 40, "compute_ns": 40, "communication_ns": 0,
         "communication_exposed_ns": 0, "copies_exposed_ns": 0, "copies": [], "idle_ns": 60, "idle": [],
     }]);
-    let trace = json!({"sources": [], "traced_pass": {"input": null, "wall_ns": 100, "stages": {"decode": 100}}});
+    let trace = json!({"sources": [], "copies": [], "counters": [], "traced_pass": {"input": null, "wall_ns": 100, "stages": {"decode": 100}}});
     // However often the stage was measured besides.
     for wall in [40, 120, 400] {
         let stages = [stage("decode", None, wall, None)];

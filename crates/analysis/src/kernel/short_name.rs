@@ -4,6 +4,7 @@
 //! names. For those the functor is taken out and put behind the name: `elementwise: CUDAFunctor_add<bf16>`.
 
 use super::element_type::element_type;
+use super::spelling::{last_word, outside_brackets};
 
 /// Kernels whose work is in their template arguments, and what to call them.
 const CARRIERS: &[(&str, &str)] = &[
@@ -119,19 +120,6 @@ fn identifier(segment: &str) -> &str {
     &segment[..end.unwrap_or(segment.len())]
 }
 
-/// What stands after the last space outside all brackets: the name without its return type.
-pub(super) fn last_word(name: &str) -> &str {
-    let name = name.trim();
-    let mut start = 0;
-    for (at, letter) in outside_brackets(name) {
-        // A qualifier or note after the parameters is no name.
-        if letter == ' ' && name[at + 1..].starts_with(|next: char| next.is_alphabetic() || "_(<".contains(next)) {
-            start = at + 1;
-        }
-    }
-    &name[start..]
-}
-
 /// As [`last_word`], for a template argument: `void f<...>(...)::[lambda]` in the spelling of nsys.
 fn last_word_of_type(argument: &str) -> &str {
     let argument = argument.trim();
@@ -203,22 +191,6 @@ fn after_templates(segment: &str) -> &str {
         }
     }
     ""
-}
-
-/// Letters that stand outside all brackets, with their places.
-fn outside_brackets(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let mut depth = 0usize;
-    text.char_indices().filter(move |(_, letter)| match letter {
-        '<' | '(' | '{' | '[' => {
-            depth += 1;
-            false
-        }
-        '>' | ')' | '}' | ']' => {
-            depth = depth.saturating_sub(1);
-            false
-        }
-        _ => depth == 0,
-    })
 }
 
 #[cfg(test)]

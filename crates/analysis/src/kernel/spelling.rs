@@ -19,13 +19,42 @@ impl Spelling {
     pub(super) fn of(name: &str) -> Self {
         let mut spelling = match name.strip_prefix("_Z") {
             Some(mangled) => of_mangled(mangled),
-            None => of_readable(super::short_name::last_word(name)),
+            None => of_readable(last_word(name)),
         };
         spelling.path.make_ascii_lowercase();
         spelling.arguments.make_ascii_lowercase();
         spelling.function = spelling.path.rfind("::").map_or(0, |at| at + 2);
         spelling
     }
+}
+
+/// What stands after the last space outside all brackets: the name without its return type.
+pub(super) fn last_word(name: &str) -> &str {
+    let name = name.trim();
+    let mut start = 0;
+    for (at, letter) in outside_brackets(name) {
+        // A qualifier or note after the parameters is no name.
+        if letter == ' ' && name[at + 1..].starts_with(|next: char| next.is_alphabetic() || "_(<".contains(next)) {
+            start = at + 1;
+        }
+    }
+    &name[start..]
+}
+
+/// Letters that stand outside all brackets, with their places.
+pub(super) fn outside_brackets(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut depth = 0usize;
+    text.char_indices().filter(move |(_, letter)| match letter {
+        '<' | '(' | '{' | '[' => {
+            depth += 1;
+            false
+        }
+        '>' | ')' | '}' | ']' => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => depth == 0,
+    })
 }
 
 fn of_readable(name: &str) -> Spelling {
