@@ -351,9 +351,84 @@ def matvec():
     return step
 
 
+def streamed_weights():
+    """Weights that lie on the host and are copied for every use."""
+    import torch
+
+    weights = [torch.randn(2048, 2048, dtype=torch.bfloat16).pin_memory() for _ in range(23)]
+    weights.append(torch.randn(4096, 2048, dtype=torch.bfloat16).pin_memory())
+    x = torch.randn(256, 2048, device="cuda", dtype=torch.bfloat16)
+
+    def step(_):
+        for weight in weights:
+            torch.nn.functional.linear(x, weight.cuda(non_blocking=True))
+
+    return step
+
+
+def widened_weights():
+    """Weights of eight bits that are widened and scaled in front of every GEMM."""
+    import torch
+
+    weights = [torch.randint(-127, 127, (8192, 8192), device="cuda", dtype=torch.int8) for _ in range(8)]
+    scale = torch.rand(8192, 1, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(16, 8192, device="cuda", dtype=torch.bfloat16)
+
+    def step(_):
+        for weight in weights:
+            torch.nn.functional.linear(x, weight.to(torch.bfloat16) * scale)
+
+    return step
+
+
+def graph_gaps():
+    """A graph, and some work of the host between its launches."""
+    import torch
+
+    x = torch.randn(256, 256, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.sin(x)
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        y = x
+        for _ in range(300):
+            y = torch.sin(torch.add(y, 1.0))
+
+    def step(_):
+        for _ in range(5):
+            captured.replay()
+            torch.cuda.synchronize()
+            until = time.perf_counter() + 0.0006
+            while time.perf_counter() < until:
+                pass
+
+    return step
+
+
+def set_up():
+    """Copies of a set-up, once, and then GEMMs with nothing wrong."""
+    import torch
+
+    data = torch.randn(64 << 20)
+    held = []
+
+    def step(index):
+        if index == 2:
+            held.append(data.cuda()[: 64 << 20].view(8192, 8192).bfloat16())
+        a = held[0] if held else None
+        if a is not None:
+            for _ in range(10):
+                a @ a
+
+    return step
+
+
 PROGRAMS = [
     launches, graph, loader, host, uploads, hidden_uploads, synchronising, float32, gemms, elementwise, written_out_attention,
     fused_attention, transposes, compiling, training, downloads, allocating, streams, tf32, workers, matvec,
+    streamed_weights, widened_weights, graph_gaps, set_up,
 ]
 PROGRAMS = {program.__name__: program for program in PROGRAMS}
 

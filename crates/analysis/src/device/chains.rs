@@ -43,8 +43,13 @@ impl Chains {
     }
 }
 
-/// Chains by top stage. A chain ends at any other kernel of its queue, before one that reads nothing, and where the stage does.
-pub(super) fn chains(timeline: &Timeline, partition: &Partition) -> BTreeMap<Scope, Chains> {
+/// Chains by top stage. A chain ends at any other kernel of its queue, before one that reads nothing, and where the stage or the
+/// CUDA graph does: `graph_of` has the launch of the graph that a row is part of.
+pub(super) fn chains(
+    timeline: &Timeline,
+    partition: &Partition,
+    graph_of: impl Fn(usize) -> Option<u32>,
+) -> BTreeMap<Scope, Chains> {
     let elementwise: Vec<bool> = timeline.names.iter().map(|(_, name)| kernel::is_unfused_elementwise(name)).collect();
     let starts: Vec<bool> = timeline.names.iter().map(|(_, name)| kernel::reads_nothing(name)).collect();
     let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
@@ -54,13 +59,13 @@ pub(super) fn chains(timeline: &Timeline, partition: &Partition) -> BTreeMap<Sco
     });
     let mut found: BTreeMap<Scope, Chains> = BTreeMap::new();
     let mut chain: Vec<Part> = Vec::new();
-    let mut open: Option<(QueueId, Scope)> = None;
+    let mut open: Option<(QueueId, Scope, Option<u32>)> = None;
     for row in rows {
         let work = &timeline.work[row as usize];
-        let here = partition.scopes[row as usize].map(|scope| (work.queue, scope));
+        let here = partition.scopes[row as usize].map(|scope| (work.queue, scope, graph_of(row as usize)));
         let fuses = work.kind == WorkKind::Kernel && elementwise[work.name.index()];
         if (open != here || !fuses || starts[work.name.index()])
-            && let Some((_, stage)) = open
+            && let Some((_, stage, _)) = open
         {
             found.entry(stage).or_default().close(&mut chain);
         }
@@ -69,7 +74,7 @@ pub(super) fn chains(timeline: &Timeline, partition: &Partition) -> BTreeMap<Sco
             chain.push(partition.parts[row as usize]);
         }
     }
-    if let Some((_, stage)) = open {
+    if let Some((_, stage, _)) = open {
         found.entry(stage).or_default().close(&mut chain);
     }
     found.retain(|_, chains| chains.chains > 0);
@@ -89,7 +94,22 @@ mod tests {
     fn found(launches: &[Launch]) -> BTreeMap<Scope, Chains> {
         let timeline = timeline(1_000, launches);
         let attribution = attribute(&timeline, &AttributionSettings::default());
-        chains(&timeline, &Partition::new(&timeline, &attribution))
+        chains(&timeline, &Partition::new(&timeline, &attribution), attribution.graph_launches(&timeline))
+    }
+
+    #[test]
+    fn a_chain_ends_with_its_graph() {
+        let add = |start| Launch::new(start, 100 + start, 10).named(ADD);
+        let mut timeline = timeline(1_000, &[add(0), add(20), add(40), add(60)]);
+        let graph = timeline.names.place("cudaGraphLaunch");
+        timeline.calls.iter_mut().for_each(|call| call.name = graph);
+        // Two graphs of two kernels each.
+        timeline.work[1].correlation = timeline.work[0].correlation;
+        timeline.work[3].correlation = timeline.work[2].correlation;
+        let attribution = attribute(&timeline, &AttributionSettings::default());
+        let partition = Partition::new(&timeline, &attribution);
+        let found = chains(&timeline, &partition, attribution.graph_launches(&timeline));
+        assert_eq!((found[&Scope::Stage(Stage::Prefill)].chains, found[&Scope::Stage(Stage::Prefill)].kernels), (2, 4));
     }
 
     #[test]

@@ -218,7 +218,7 @@ impl DeviceRecords {
                 work.shortest_wait = Some(work.shortest_wait.map_or(part.wait, |shortest| shortest.min(part.wait)));
             }
         }
-        for (stage, chains) in chains::chains(timeline, partition) {
+        for (stage, chains) in chains::chains(timeline, partition, &graph_of) {
             self.stages.entry(stage).or_default().chains.add(chains);
         }
         if !attribution.steps.is_empty() {

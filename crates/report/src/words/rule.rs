@@ -104,7 +104,7 @@ pub(crate) const RULES: &[RuleWords] = &[
             "Move host work off the launching thread, or overlap it with GPU work.",
         ],
         advice: &[
-            "Typical host work is Python code, pre- and post-processing, and CPU operators.",
+            "!one_off Typical host work is Python code, pre- and post-processing, and CPU operators.",
             "The estimate assumes that all of it can be hidden.",
         ],
     },
