@@ -129,5 +129,5 @@ fn a_program_is_told_the_cause_that_was_put_there_and_no_other() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(expected.as_object().unwrap().len(), 21);
+    assert_eq!(expected.as_object().unwrap().len(), 25);
 }
