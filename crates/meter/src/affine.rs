@@ -60,7 +60,7 @@ impl AffineCost {
 }
 
 /// What the second costs more than the first; `None` where it costs less, which no operation does.
-fn difference(first: Cost, second: Cost) -> Option<Cost> {
+pub(crate) fn difference(first: Cost, second: Cost) -> Option<Cost> {
     let flops = |a: Flops, b: Flops| b.get().checked_sub(a.get()).map(Flops::new);
     let bytes = |a: Bytes, b: Bytes| b.checked_sub(a);
     let (a, b) = (first.bytes, second.bytes);

@@ -147,7 +147,7 @@ pub(crate) fn decode_step(model: &Model, workload: &Workload, meter: Meter<'_>) 
     run(meter, model, Prompt { input, offset, images: None, source: None, last_logits_only: false }, "decode")
 }
 
-fn decode(model: &Model, workload: &Workload, sharing: &Sharing) -> Result<DecodePass, MeterError> {
+pub(crate) fn decode(model: &Model, workload: &Workload, sharing: &Sharing) -> Result<DecodePass, MeterError> {
     let behind = model.prefilled(workload.seq_len).own;
     let step = |index: u64| {
         let meter = Meter::new(model.blueprint(), settings(model, workload, behind + index), sharing);
@@ -176,7 +176,7 @@ pub(crate) fn lines(telling: [Vec<(&'static str, Cost)>; 3], steps: u64) -> Resu
     steps.collect()
 }
 
-fn run(
+pub(crate) fn run(
     mut meter: Meter<'_>,
     model: &Model,
     prompt: Prompt<<Meter<'_> as network::Backend>::Tensor>,

@@ -32,6 +32,7 @@ mod model;
 mod random;
 mod run;
 mod schema;
+mod serving;
 mod stage;
 mod statistics;
 pub mod timeline;
@@ -99,7 +100,9 @@ pub use metrics::profile::{CostCentre, InputFacts, ProfileSettings, RoutingCount
 pub use metrics::rank::{RankArrival, RankArrivals, RankSkew, RankSummary};
 pub use metrics::region::{RegionRecord, RegionSummary};
 pub use metrics::replay::{CriticalPathPart, ReplayBasis, ReplaySummary, ReplayedChange, ReplayedTime, WhatIf};
-pub use metrics::step::{RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, Steps};
+pub use metrics::step::{
+    RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, StepWork, Steps,
+};
 pub use metrics::trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,
@@ -124,6 +127,12 @@ pub use run::manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepR
 pub use run::runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use run::validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
+pub use serving::json_lines::{REQUESTS_SCHEMA, RequestLogHeader};
+pub use serving::latency::{Goodput, Latency, LoadEnergy, Objective, Quantile, ServedLoad};
+pub use serving::request_log::{RequestClock, RequestLog, RequestRecord, RequestSource};
+pub use serving::served::{
+    OffsetBasis, RequestJoin, RequestParts, RequestStep, RequestWork, Served, ServedRequest, Serving,
+};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
-pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
+pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Joules, Nanos, Seconds};

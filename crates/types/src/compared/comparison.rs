@@ -193,6 +193,12 @@ pub struct Comparison {
     pub significance: f64,
     /// Inputs both sides have, over which stages are compared; absent when the runs name no inputs.
     pub common_inputs: Option<u64>,
+    /// Latencies of requests to a server, such as `ttft: p99`.
+    #[serde(default)]
+    pub requests: Vec<Change>,
+    /// Where the average request to a server spends its time, and as `load` what the whole load takes for a token of output; the largest change first.
+    #[serde(default)]
+    pub request_parts: Vec<Change>,
     /// Stages, parents before children.
     pub stages: Vec<Change>,
     /// Wall and processor time of commands.

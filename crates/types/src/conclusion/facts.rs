@@ -75,6 +75,8 @@ pub enum Base {
     LostTime,
     /// The time of communication.
     CommunicationTime,
+    /// The latency of all requests.
+    Latency,
     /// The time of the other ranks.
     OtherRanks,
     /// The profiled pass of a stage.

@@ -81,7 +81,8 @@ impl Finding {
 impl EstimatedSaving {
     /// What acting on it could save at most: more than a replay does where the recorded host holds up the rest.
     pub fn at_stake(&self) -> Option<Nanos> {
-        self.assumes.as_ref().and_then(|assumes| assumes.facts.time("at_most")).or(self.saves_ns)
+        let facts = self.assumes.as_ref().map(|assumes| &assumes.facts);
+        facts.and_then(|facts| facts.time("at_most").or_else(|| facts.time("at_stake"))).or(self.saves_ns)
     }
 
     /// At most this, by what the books hold.

@@ -92,6 +92,8 @@ pub struct IdlePlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleCause {
+    /// Had no request to serve.
+    NoRequest,
     /// Waited for the next batch of a data loader.
     DataLoading,
     /// Was in the profiler's own code: starting, collecting, writing.
@@ -118,7 +120,8 @@ pub enum IdleCause {
 
 impl IdleCause {
     /// Every cause.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
+        Self::NoRequest,
         Self::DataLoading,
         Self::Profiling,
         Self::Compiling,
@@ -135,6 +138,7 @@ impl IdleCause {
     /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::NoRequest => "no_request",
             Self::Profiling => "profiling",
             Self::DataLoading => "data_loading",
             Self::Compiling => "compiling",

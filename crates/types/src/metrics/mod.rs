@@ -35,7 +35,7 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Caveat, Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts,
-    LostTime, PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
+    LostTime, PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, Served, TraceFacts, Trials,
 };
 
 /// What was run, and on what.
@@ -125,6 +125,9 @@ pub struct Metrics {
     /// What follows.
     #[serde(flatten)]
     pub conclusions: Conclusions,
+    /// A load on a server.
+    #[serde(flatten)]
+    pub served: Served,
     /// What was tried.
     #[serde(flatten)]
     pub trials: Trials,

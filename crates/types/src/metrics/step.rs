@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Remark, Statistics};
+use crate::{Bytes, Flops, Nanos, Remark, Statistics};
 
 /// Steps of a trace, with the time each takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,12 +37,21 @@ pub enum StepBasis {
 }
 
 /// One step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepSummary {
     /// Its annotation, or its number.
     pub name: String,
     /// `prefill`, `decode`, `mixed`, `verify` or `draft` where the engine says; absent where nothing does.
     pub label: Option<StepLabel>,
+    /// When the host starts to prepare it, on the clock of the trace.
+    #[serde(default)]
+    pub start_ns: Option<Nanos>,
+    /// When its first work starts on the device; absent without work.
+    #[serde(default)]
+    pub device_start_ns: Option<Nanos>,
+    /// When its last work ends.
+    #[serde(default)]
+    pub device_end_ns: Option<Nanos>,
     /// Time on the host.
     pub host_ns: Nanos,
     /// From its start, or the end of the step before it, to the end of its device work or its host part, whichever is
@@ -54,6 +63,30 @@ pub struct StepSummary {
     pub kernels: u64,
     /// The batch, where the engine says.
     pub batch: Option<StepBatch>,
+    /// Tokens that its kernels process, with those that pad the batch; absent where nothing tells.
+    #[serde(default)]
+    pub processed_tokens: Option<u64>,
+    /// Modelled work; absent where the model, or the context of a sequence, is not known.
+    #[serde(default)]
+    pub work: Option<StepWork>,
+}
+
+/// Modelled work of a step, and what share of the device's peak rates it used in the step's wall time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepWork {
+    /// Matrix operations.
+    #[serde(deserialize_with = "crate::unit::buffered::flops")]
+    pub flops_matrix: Flops,
+    /// Bytes that must move.
+    pub bytes: Bytes,
+    /// Roofline time; absent where the device is not known, or was quicker, which means that the model does not fit.
+    pub roofline_ns: Option<Nanos>,
+    /// Share of the peak rate; absent without one, and where it cannot be true.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mfu: Option<f64>,
+    /// Share of the peak bandwidth; absent without one, and where it cannot be true.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mbu: Option<f64>,
 }
 
 /// What a step does, as its engine says.

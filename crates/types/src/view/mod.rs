@@ -3,9 +3,11 @@
 //! `analysis::view` fills them; `report` arranges and rounds them. None is ever written to a file.
 
 mod run;
+mod serving;
 
 pub use run::{
     CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
     FindingView, IdleStretch, KernelView, KernelsView, LossBasis, NextStep, Resource, RunView, Saving, SavingBasis,
     StageView, Takeaway, TriesView,
 };
+pub use serving::{PartView, ServingView};

@@ -1,5 +1,6 @@
 //! A profiled, imported or measured run.
 
+use super::serving::ServingView;
 use crate::{
     BytesPerSecond, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleCause, IdleTime, KernelSummary,
     Metrics, ModuleSummary, Nanos, QualityCounter, Stage, StageSummary, Statistics, StepLabel, Try,
@@ -20,6 +21,8 @@ pub struct RunView<'a> {
     pub device_time: Vec<DeviceTimeView<'a>>,
     /// Annotated steps of a serving engine, by what they do.
     pub engine_steps: Vec<EngineStepsView>,
+    /// The load on a server; absent where no requests are known.
+    pub serving: Option<ServingView<'a>>,
     /// How much of the wall time its devices were busy, on average over the devices.
     pub busy_share: Option<f64>,
     /// How much of the profiled pass its device was busy.
@@ -125,6 +128,8 @@ pub struct EngineStepsView {
     pub mean_ns: Option<Nanos>,
     /// Tokens per second of device time.
     pub tokens_per_second: Option<f64>,
+    /// Roofline time of one, on average; absent where one of them has none.
+    pub roofline_mean_ns: Option<Nanos>,
 }
 
 /// A stage of a run.
