@@ -68,6 +68,7 @@ pub(crate) fn request(trace: &Path) -> ImportRequest {
         },
         regions: RegionChoice::new(&preset).expect("the built-in patterns"),
         tables: None,
+        requests: None,
         memory: MEMORY,
     }
 }

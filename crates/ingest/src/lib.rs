@@ -37,6 +37,7 @@ pub mod gguf;
 mod json;
 pub mod ncu;
 pub mod nsys;
+pub mod requests;
 pub mod torch;
 pub mod torchinfo;
 pub mod wire;

@@ -27,6 +27,7 @@ const ROOMS: &[Room] = &[
     Room { name: "wire", package: "llm-perf-wire", uses: &[] },
     Room { name: "inject", package: "llm-perf-inject", uses: &["wire"] },
     Room { name: "collect", package: "llm-perf-collect", uses: &["types"] },
+    Room { name: "load", package: "llm-perf-load", uses: &["types"] },
     Room { name: "ingest", package: "llm-perf-ingest", uses: &["types", "wire"] },
     Room { name: "analysis", package: "llm-perf-analysis", uses: &["types"] },
     Room { name: "tables", package: "llm-perf-tables", uses: &["analysis", "types"] },
@@ -34,7 +35,10 @@ const ROOMS: &[Room] = &[
     Room {
         name: "flow",
         package: "llm-perf-flow",
-        uses: &["analysis", "collect", "engine", "forecast", "ingest", "meter", "network", "report", "tables", "types"],
+        uses: &[
+            "analysis", "collect", "engine", "forecast", "ingest", "load", "meter", "network", "report", "tables",
+            "types",
+        ],
     },
     Room { name: "config", package: "llm-perf-config", uses: &["types"] },
     Room { name: "cli", package: "llm-perf", uses: &["config", "flow", "types"] },
@@ -50,9 +54,11 @@ const TYPES_MAY_USE: [&str; 5] = ["schemars", "serde", "serde_json", "strsim", "
 const CONFINED: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
-    ("libc", &["collect", "engine", "inject"]),
+    ("hyper", &["load"]),
+    ("libc", &["collect", "engine", "inject", "load"]),
     ("nvml-wrapper", &["collect"]),
     ("parquet", &["tables"]),
+    ("tokio", &["load"]),
 ];
 
 /// Rooms that get bytes and values and give back values: no files, processes, clocks or environment.

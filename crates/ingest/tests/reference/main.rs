@@ -4,6 +4,7 @@ mod ncu;
 mod nsys;
 #[path = "../nsys_sums/mod.rs"]
 mod nsys_sums;
+mod requests;
 mod torch;
 mod torchinfo;
 
@@ -21,5 +22,6 @@ testkit::suite! {
         torch::kernel_and_operator_totals_equal_those_of_tracelens,
         torch::traces_of_other_ages_are_read,
     }
+    [Need::Reference("serving")] => { requests::results_of_vllm_have_the_totals_they_say }
     [Need::Reference("third-party/torchinfo")] => { torchinfo::a_third_party_snapshot_lists_twenty_nine_classes }
 }

@@ -24,6 +24,8 @@ pub(crate) mod nsys_sqlite;
 pub(crate) mod nsys_stats;
 #[path = "../../../../fuzz/bodies/picture.rs"]
 pub(crate) mod picture;
+#[path = "../../../../fuzz/bodies/requests.rs"]
+pub(crate) mod requests;
 #[path = "../../../../fuzz/bodies/torch.rs"]
 pub(crate) mod torch;
 #[path = "../../../../fuzz/bodies/torchinfo.rs"]

@@ -221,6 +221,15 @@ fn torchinfo_snapshots() {
 }
 
 #[test]
+fn requests_of_load_generators() {
+    let texts = seeds::folder("crates/ingest/tests/fixtures/requests");
+    let documents: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect();
+    let mutations: [Mutation<'_>; 3] =
+        [&one_of_json(&documents), &one_of_json(&documents), &one_of(&texts, rows::mutated)];
+    fuzz("requests", &Bounds::default(), &mutations, body::requests::check);
+}
+
+#[test]
 fn configurations_of_models() {
     let seeds = seeds::presets();
     // Not in proportion to the file: a network of ten thousand layers is described in a few bytes.
