@@ -38,6 +38,15 @@ pub enum ForecastError {
         /// Operation.
         op: &'static str,
     },
+    /// A network that cannot be metered.
+    #[error("cannot model a step: {0}")]
+    Step(String),
+    /// Attention whose time in a server nobody modelled.
+    #[error("{op} is not modelled in a server")]
+    NotServed {
+        /// The operation.
+        op: &'static str,
+    },
     /// A calibration without the operation asked for.
     #[error("the calibration of {device} has no points for {group}; it has {known}")]
     NotCalibrated {
@@ -64,7 +73,15 @@ impl Failure for ForecastError {
             Self::NotCalibrated { device, .. } => {
                 Some(format!("add points with `llm-perf doctor --calibrate --device {device} --points FILE`"))
             }
+            Self::Step(_) => None,
+            Self::NotServed { .. } => Some("`llm-perf analyze` forecasts single requests of such models".to_owned()),
             Self::NoPeak { .. } => Some("check the device and the element type of the points".to_owned()),
         }
+    }
+}
+
+impl From<meter::MeterError> for ForecastError {
+    fn from(error: meter::MeterError) -> Self {
+        Self::Step(error.to_string())
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn kernels(
 }
 
 /// A GEMM spread over experts: one for each where code loops over them, a grouped one otherwise.
-fn spread(call: &Call<'_>, [m, n, k]: [u64; 3], grouped: bool) -> Kernels {
+pub(crate) fn spread(call: &Call<'_>, [m, n, k]: [u64; 3], grouped: bool) -> Kernels {
     let touched = call.touched();
     if grouped {
         let sizes = vec![m as f64, n as f64, k as f64, touched.min(m as f64)];

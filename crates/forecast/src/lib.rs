@@ -21,6 +21,7 @@ mod prior;
 mod process;
 mod replay;
 mod search;
+pub mod serving;
 mod shape;
 mod sums;
 mod times;

@@ -20,7 +20,7 @@ use crate::times::{Operation, Times};
 const MODEL_ERROR: [f64; 2] = [0.1, 0.3];
 
 /// Errors of one calibration go the same way to this part; the rest cancels between shapes.
-const SHARED_ERROR: f64 = 0.3;
+pub(crate) const SHARED_ERROR: f64 = 0.3;
 
 /// Contributions that are named.
 const NAMED: usize = 3;

@@ -11,7 +11,7 @@ use crate::{Estimator, Family, ForecastError, OpShape};
 
 /// Time in which a device that multiplies reaches its power limit, microseconds: half of the slowdown is there after it. Power is
 /// averaged before it is limited: on an H200, GEMMs of a pass of 0.2 s take what they take in a burst, those of 1.8 s all of it.
-const POWER_US: f64 = 500_000.0;
+pub(crate) const POWER_US: f64 = 500_000.0;
 
 /// Most sizes of a shape.
 const SIZES: usize = 7;
@@ -43,6 +43,11 @@ impl<'a> Times<'a> {
     pub(crate) fn sustained(&self, whole: f64) -> f64 {
         let square = (whole / POWER_US).powi(2);
         1.0 + (self.slowdown - 1.0) * square / (1.0 + square)
+    }
+
+    /// The same where a share of the time goes to matrices, on the average over [`POWER_US`].
+    pub(crate) fn slowdown(&self, share: f64) -> f64 {
+        1.0 + (self.slowdown - 1.0) * share.clamp(0.0, 1.0).powi(2)
     }
 
     /// The time of an operation.
