@@ -35,7 +35,7 @@ pub fn idle_stretches(timeline: &Timeline, attribution: &Attribution) -> Vec<Idl
     for (device, rows) in rows_by_device(timeline) {
         let Some(activity) = Activity::new(timeline, attribution, &rows, &communicates) else { continue };
         let rows = activity.rows(timeline, &rows);
-        let host = Host::new(timeline, &attribution.launch, &rows);
+        let host = Host::new(timeline, &attribution.launch, &rows, &attribution.without_requests);
         for gap in activity.busy.gaps(activity.window).as_slice() {
             let (_, next) = behind(timeline, attribution, &rows, *gap);
             let parts = host.parts(*gap, next);
@@ -191,7 +191,7 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
 /// Gaps by cause.
 fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
     let timeline = placed.timeline;
-    let host = Host::new(timeline, &placed.attribution.launch, rows);
+    let host = Host::new(timeline, &placed.attribution.launch, rows, &placed.attribution.without_requests);
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
     let mut quiet = Vec::new();
     let mut queued: BTreeMap<&str, Nanos> = BTreeMap::new();

@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use types::timeline::Timeline;
 use types::{
     Bytes, Clock, CommandRun, Cost, DeviceId, FlopCheck, InferenceDisturbance, Nanos, OperatorRecord, OutputChange,
-    Overhead, PeakMemory, QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, TraceSource, TryStatus,
-    TryTurn,
+    Overhead, PeakMemory, QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, Served, TraceSource,
+    TryStatus, TryTurn,
 };
 
 use crate::attribution::Attribution;
 use crate::counter::{LaunchCounters, ListedKernel};
+use crate::pressure::Pressure;
+use crate::time::Spans;
 
 /// Everything one run has to show.
 #[derive(Debug, Default)]
@@ -45,12 +47,40 @@ pub struct Evidence<'a> {
     pub flop_checks: Vec<FlopCheck>,
     /// Measured: remedies that were tried, each against the baseline in turns.
     pub tries: Vec<TryRuns>,
+    /// Measured: requests of a load on a server, joined to its steps.
+    pub requests: Option<JoinedRequests>,
     /// What the profiler cost, where whoever ran it has timed that; otherwise it follows from the stages.
     pub overhead: Option<Overhead>,
     /// What was asked for and is missing.
     pub missing: Vec<String>,
     /// What was dropped or is uncertain, as far as the collecting side knows.
     pub quality: Vec<QualityCounter>,
+}
+
+/// Requests of a load, and what is known of them besides.
+#[derive(Clone, Debug, Default)]
+pub struct JoinedRequests {
+    /// The load and every request.
+    pub served: Served,
+    /// When the server had none, on the clock of the timeline with its steps.
+    pub without: Spans,
+    /// The place of that timeline.
+    pub timeline: usize,
+    /// Why requests have no steps; `None` where they do.
+    pub apart: Option<Apart>,
+    /// What held them up; `None` where they were not joined.
+    pub(crate) pressure: Option<Pressure>,
+}
+
+/// Why requests could not be joined to steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// No timeline has steps that say how many sequences they process.
+    NoSteps,
+    /// No request says when it was due.
+    NoTimes,
+    /// Steps and requests are not of one run.
+    NothingFits,
 }
 
 /// Passes without a profiler.

@@ -29,7 +29,9 @@ mod numbered;
 mod observed;
 mod operators;
 mod overhead;
+mod padding;
 mod prediction;
+mod pressure;
 mod python;
 mod quality;
 mod ranges;
@@ -42,6 +44,7 @@ mod run_kind;
 mod sample;
 pub mod sampled;
 mod scope;
+mod serving;
 mod stages;
 pub mod statistics;
 mod steps;
@@ -58,12 +61,16 @@ pub use device::Mark;
 pub use device_time::{device_times, idle_stretches};
 pub use disturbed::verdict as disturbed;
 pub use evidence::{
-    CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace, TryRuns,
+    Apart, CommandRuns, Evidence, JoinedRequests, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns,
+    Trace, TryRuns,
 };
 pub use fit::{Fit, ModelWeights, fit};
 pub use metrics::{command_overhead, metrics};
 pub use observed::{Observed, observe};
 pub use operators::{CollectiveCall, collective_calls};
 pub use prediction::{beside_run, measured_total};
+pub use serving::composition::{SequencePart, compositions};
+pub use serving::join;
+pub use serving::latency::load as served_load;
 pub use steps::{PlacedSteps, placed_steps};
-pub use subject::{InputRoofline, InputWork, Subject};
+pub use subject::{InputRoofline, InputWork, ModelledStep, Subject};

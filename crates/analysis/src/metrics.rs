@@ -89,6 +89,7 @@ pub(crate) fn with_device(
         times,
         utilisation,
         breakdown,
+        served: evidence.requests.as_ref().map(|requests| requests.served.clone()).unwrap_or_default(),
         trials,
         conditions,
     }
@@ -119,6 +120,17 @@ impl<'a> Reading<'a> {
     ) -> Self {
         let timelines = evidence.timelines();
         let timings = Timings::new(samples, &subject.inputs);
+        let mut used = utilisation::per_stage(&timings, &subject.work, subject.peak.as_ref());
+        let mut steps = steps::steps(timelines);
+        if let Some(steps) = &mut steps {
+            utilisation::of_steps(&mut steps.list, &subject.steps, subject.peak.as_ref());
+            for stage in [Stage::Prefill, Stage::Decode] {
+                let of_stage = || utilisation::of_stage_steps(&steps.list, stage, subject.peak.as_ref());
+                if let Some(found) = Some(()).filter(|()| !used.contains_key(&stage)).and_then(|()| of_stage()) {
+                    used.insert(stage, found);
+                }
+            }
+        }
         Self {
             subject,
             evidence,
@@ -127,9 +139,9 @@ impl<'a> Reading<'a> {
             operators: &evidence.operators.calls,
             samples,
             profiled: Timings::new(evidence.profiled(), &subject.inputs),
-            used: utilisation::per_stage(&timings, &subject.work, subject.peak.as_ref()),
+            used,
             timings,
-            steps: steps::steps(timelines),
+            steps,
             collectives: collectives::summaries(timelines, subject.hardware.as_ref()),
             arrivals: arrivals(timelines),
         }
@@ -158,6 +170,7 @@ impl<'a> Reading<'a> {
             profiled: &self.profiled,
             used: &self.used,
             lost: &lost,
+            pressure: self.evidence.requests.as_ref().and_then(|requests| requests.pressure.as_ref()),
             disturbed: disturbed::inferences(&self.evidence.disturbance),
             replays: &replays,
         };

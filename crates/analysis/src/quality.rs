@@ -1,6 +1,6 @@
 //! What a run lost or leaves open, with what to do about it.
 
-use types::{Facts, Nanos, QualityCounter, Severity, Stage, StepBasis, StepLabel, Times};
+use types::{Facts, Nanos, QualityCounter, Remark, Severity, Stage, StageSummary, StepBasis, StepLabel, Times};
 
 use crate::attribution::Amount;
 use crate::counter;
@@ -131,12 +131,17 @@ fn concluded(device: &DeviceRecords, sums: &DeviceSums) -> Vec<QualityCounter> {
 fn without_utilisation(subject: &Subject, trace: &Trace<'_>, times: &Times) -> Option<QualityCounter> {
     let timed = times.stages.iter().filter(|stage| stage.wall_ns.is_some());
     let has_work = |stage: Stage| subject.work.iter().any(|work| work.stage == stage);
-    let open = timed.clone().filter(|stage| !has_work(stage.name) || subject.peak.is_none());
+    let is_open = |stage: &&StageSummary| stage.mfu.is_none() && (!has_work(stage.name) || subject.peak.is_none());
+    let open = timed.clone().filter(is_open);
     let (open, timed) = (open.count() as u64, timed.count() as u64);
     let no_peak = subject.peak.is_none();
     let unknown_device = no_peak && subject.devices.iter().all(|device| device.hardware.is_none());
-    let reasons = subject.workload.iter().flat_map(|workload| workload.missing.iter().cloned());
-    let reasons: Vec<Facts> = reasons.map(|reason| Facts::new().with("reason", reason)).collect();
+    let missing = subject.workload.iter().flat_map(|workload| workload.missing.iter().cloned());
+    // A server's steps hold several requests at once, each with lengths of its own.
+    let is_served = times.steps.as_ref().is_some_and(|steps| steps.basis == StepBasis::EngineAnnotations);
+    let served = Remark::new("workload.served", Facts::new().with_if("joined", !subject.steps.is_empty()));
+    let reasons = if is_served && subject.run.model.is_some() { vec![served] } else { missing.collect() };
+    let reasons: Vec<Facts> = reasons.into_iter().map(|reason| Facts::new().with("reason", reason)).collect();
     let facts = Facts::new()
         .with_if("no_model", subject.run.model.is_none())
         .with_if("several_ranks", trace.timelines.len() > 1)

@@ -4,10 +4,12 @@
 //! This file describes one set of samples, and `outliers` flags some of them. Two sets are compared input by input
 //! (`strata`, with an interval by resampling from `random`, `rank_test` for whether they differ, `serial` for how much repeats that
 //! follow each other say, and `overlap` for how far sides reach into each other) or run by run
-//! (`student_test`); both rest on `distribution`. `family` corrects for many tests at once.
+//! (`student_test`); both rest on `distribution`. `family` corrects for many tests at once. `clustered` describes values that are not
+//! independent of each other.
 //!
 //! `docs/concepts/statistics.md` has every formula, with the reasons for choosing it.
 
+mod clustered;
 mod distribution;
 mod family;
 mod outliers;
@@ -19,11 +21,14 @@ mod student_test;
 
 use types::Statistics;
 
+pub(crate) use clustered::ClusteredSample;
+pub(crate) use distribution::normal_beyond;
 pub use family::holm;
 pub use outliers::{outliers, warm_up};
 pub use overlap::overlap;
 pub use rank_test::{RankTest, rank_test};
 pub use serial::{SerialLimit, serial_limit};
+pub(crate) use strata::expanded_tail;
 pub use strata::{LogInterval, Stratum, log_ratio, log_ratio_interval};
 pub use student_test::{StudentTest, student_test};
 
@@ -77,7 +82,7 @@ pub(crate) fn share(part: f64, whole: f64) -> Option<f64> {
 }
 
 /// The mean. Each sample is divided before it is added, so that large ones do not overflow.
-fn mean(samples: &[f64]) -> Option<f64> {
+pub(crate) fn mean(samples: &[f64]) -> Option<f64> {
     let count = samples.len() as f64;
     (!samples.is_empty()).then(|| samples.iter().map(|sample| sample / count).sum())
 }

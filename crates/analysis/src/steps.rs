@@ -11,6 +11,7 @@ use crate::attribution::engine;
 use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
 use crate::counted_ranges::counted;
 use crate::evidence::PlacedTimeline;
+use crate::padding::processed;
 use crate::repetition::{self, Repetition};
 use crate::statistics::describe;
 use crate::time::{Span, Spans};
@@ -67,6 +68,10 @@ pub struct PlacedSteps {
     pub basis: StepBasis,
     /// In order, each with its wall time on the clock of the timeline.
     pub list: Vec<(Span, StepSummary)>,
+    /// Per step: while the host prepares and launches it.
+    pub host: Vec<Span>,
+    /// Per step: from the start of its first work to the end of its last; `None` without work.
+    pub device: Vec<Option<Span>>,
     /// Per work: its step.
     pub of_work: Vec<Option<u32>>,
 }
@@ -96,6 +101,9 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
         }
     }
     let mut until = Nanos::new(i64::MIN);
+    let hull = |works: &Vec<Span>| works.iter().copied().reduce(Span::hull);
+    let device = works.iter().map(hull).collect();
+    let host = marks.iter().map(|mark| mark.host).collect();
     let mut list = Vec::new();
     for ((mark, works), kernels) in marks.into_iter().zip(works).zip(kernels) {
         let last = works.iter().map(|work| work.end).max().unwrap_or(mark.host.end);
@@ -105,15 +113,25 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
         let summary = StepSummary {
             name: mark.name,
             label: mark.label,
+            start_ns: Some(mark.host.start),
+            device_start_ns: works.iter().map(|work| work.start).min(),
+            device_end_ns: works.iter().map(|work| work.end).max(),
             host_ns: mark.host.length(),
             wall_ns: wall.length() - behind.total_within(wall),
             device_ns: Spans::union(works).total(),
             kernels,
             batch: mark.batch,
+            processed_tokens: None,
+            work: None,
         };
         list.push((wall, summary));
     }
-    Some(PlacedSteps { basis, list, of_work })
+    if basis == StepBasis::EngineAnnotations {
+        let tokens: Vec<_> = list.iter().map(|(_, step)| step.batch.and_then(|batch| batch.tokens)).collect();
+        let processed = processed(timeline, &of_work, &tokens);
+        list.iter_mut().zip(processed).for_each(|((_, step), tokens)| step.processed_tokens = tokens);
+    }
+    Some(PlacedSteps { basis, list, host, device, of_work })
 }
 
 /// The strongest marks there are.

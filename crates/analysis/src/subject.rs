@@ -34,6 +34,8 @@ pub struct Subject {
     pub roofline: Vec<InputRoofline>,
     /// The forward passes of the traced input, operation by operation; absent where the model or the workload is unknown.
     pub modelled: Option<ModelledRun>,
+    /// Modelled work of the steps of a server, in the order of the trace's; empty where unknown.
+    pub steps: Vec<Option<ModelledStep>>,
     /// Classes by module path, for modules without an operator of their own; without it such modules are not listed.
     pub classes: BTreeMap<String, String>,
     /// Rates that utilisation is relative to; absent where the device's are not known.
@@ -42,6 +44,15 @@ pub struct Subject {
     pub hardware: Option<Hardware>,
     /// Multiprocessors of the device; absent where it is not known.
     pub multiprocessors: Option<u64>,
+}
+
+/// Modelled work of one step of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelledStep {
+    /// The work.
+    pub work: Work,
+    /// Its roofline time; absent where the device is not known.
+    pub roofline: Option<Nanos>,
 }
 
 /// Modelled work of one stage for one input.

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use types::{Bytes, DType, Flops, PeakUsed, ShapeGroup, Stage, Work};
+use types::{Bytes, DType, Flops, PeakUsed, ShapeGroup, Stage, StepLabel, StepSummary, StepWork, Work};
 
 use crate::statistics::share;
-use crate::subject::{InputWork, Subject};
+use crate::subject::{InputWork, ModelledStep, Subject};
 use crate::timings::Timings;
 
 /// Work and time of one stage, or of the model, and what share of the peaks that is.
@@ -79,6 +79,45 @@ pub(crate) fn per_stage(
     let used = |stage| Some((stage, Utilisation::over(timings, work, &[stage], peak)?));
     timings.stages().filter_map(used).collect()
 }
+
+/// Gives steps their modelled work and what it used.
+pub(crate) fn of_steps(steps: &mut [StepSummary], modelled: &[Option<ModelledStep>], peak: Option<&PeakUsed>) {
+    for (step, modelled) in steps.iter_mut().zip(modelled) {
+        step.work = modelled.map(|ModelledStep { work, roofline }| {
+            let used = Utilisation::new(work, step.wall_ns.get() as f64, peak);
+            let roofline_ns = roofline.filter(|roofline| *roofline <= step.device_ns);
+            let fits = roofline.is_none() || roofline_ns.is_some();
+            StepWork {
+                flops_matrix: work.flops_matrix,
+                bytes: work.bytes,
+                roofline_ns,
+                mfu: used.mfu().filter(|_| fits),
+                mbu: used.mbu().filter(|_| fits),
+            }
+        });
+    }
+}
+
+/// Utilisation of a stage by its steps; absent unless the work of most of them is known and fits their times.
+pub(crate) fn of_stage_steps(steps: &[StepSummary], stage: Stage, peak: Option<&PeakUsed>) -> Option<Utilisation> {
+    let label = match stage {
+        Stage::Prefill => StepLabel::Prefill,
+        Stage::Decode => StepLabel::Decode,
+        _ => return None,
+    };
+    let of_stage = || steps.iter().filter(|step| step.label == Some(label));
+    let (mut sum, mut time) = (NO_WORK, 0.0);
+    for step in of_stage() {
+        let Some(work) = step.work.filter(|work| work.mfu.is_some() && work.mbu.is_some()) else { continue };
+        sum = added(sum, Work { flops_matrix: work.flops_matrix, bytes: work.bytes });
+        time += step.wall_ns.get() as f64;
+    }
+    let all: f64 = of_stage().map(|step| step.wall_ns.get() as f64).sum();
+    (time > 0.0 && time >= all * MOST_STEPS).then(|| Utilisation::new(sum, time, peak))
+}
+
+/// Share of the time of a stage's steps whose work must be known.
+const MOST_STEPS: f64 = 0.8;
 
 /// Utilisation of the model: prefill and decode together.
 pub(crate) fn whole(timings: &Timings<'_>, work: &[InputWork], peak: Option<&PeakUsed>) -> Option<Utilisation> {

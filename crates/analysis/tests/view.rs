@@ -167,3 +167,37 @@ fn a_loss_of_the_profiled_pass_is_a_share_of_that_pass() {
     let run = metrics(json!({"stages": [stage("decode", None, 120, None)], "lost_time": lost}));
     assert_eq!(view::run(&run).takeaways[0].largest_loss, Some(("launch overhead", Some(0.5))));
 }
+
+#[test]
+fn the_latency_of_requests_is_divided_and_the_slowest_come_first() {
+    let parts = |queue: i64, decode: i64| {
+        json!({
+            "queue_ns": queue, "own_prefill_ns": 0, "other_prefill_ns": 0, "decode_ns": decode, "host_ns": 0,
+            "recompute_ns": 0, "return_ns": 0, "unexplained_ns": 0,
+        })
+    };
+    let request = |queue: i64, decode: i64, tokens: u64| json!({"ttft_ns": queue, "latency_ns": queue + decode, "output_tokens": tokens, "parts": parts(queue, decode)});
+    let serving = json!({
+        "source": "vllm_bench", "clock": "monotonic", "parts": parts(30, 150),
+        "load": {
+            "requests": 4, "completed": 3, "failed": 1, "input_tokens": 0, "output_tokens": 9, "duration_ns": null,
+            "request_throughput": null, "input_throughput": null, "output_throughput": null, "max_concurrency": null,
+            "ttft": null, "tpot": null, "itl": null, "e2el": null,
+        },
+        "join": {
+            "offset_ns": 100, "offset_low_ns": 93, "offset_high_ns": 120, "basis": "fitted", "requests": 3,
+            "requests_in_trace": 3, "tokens": 9, "steps": 4, "steps_agreeing": 4,
+        },
+    });
+    let requests = json!([request(10, 40, 5), {"error": "timeout"}, request(0, 90, 4), request(20, 20, 1)]);
+    let document = metrics(json!({"serving": serving, "requests": requests}));
+    let run = view::run(&document);
+    let view = run.serving.unwrap();
+    assert_eq!(view.mean_ns, Some(Nanos::new(60)), "of 180 ns and three requests that were joined");
+    assert_eq!(view.assumed_return_ns, Some(Nanos::new(7)));
+    let parts: Vec<_> = view.parts.iter().map(|part| (part.name, part.p50_ns.unwrap().get(), part.share)).collect();
+    assert_eq!(parts, [("queue", 10, Some(30.0 / 180.0)), ("decode", 40, Some(150.0 / 180.0))]);
+    assert_eq!(view.slowest.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [2, 0, 3]);
+    assert_eq!(view.per_token_ns, [Nanos::new(30), Nanos::new(10)], "a single token has no time per token");
+    assert!(view::run(&metrics(json!({}))).serving.is_none());
+}

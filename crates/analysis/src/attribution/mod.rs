@@ -37,6 +37,8 @@ mod wall;
 use types::timeline::{CapturedRangeId, Timeline};
 use types::{Facts, Nanos, QualityCounter, Remark, Stage};
 
+use crate::time::Spans;
+
 pub use amount::Amount;
 pub use aside::Asides;
 pub use captured::{is_capture, join_capture};
@@ -104,6 +106,8 @@ pub struct Attribution {
     pub inference: Inference,
     /// Ranges projected onto the device.
     pub projections: Projections,
+    /// When the server had no request, where the requests are known.
+    pub without_requests: Spans,
     /// How much work has a place.
     pub coverage: Coverage,
     /// What has none, and what to do about it.
@@ -142,6 +146,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
         steps: stages.steps,
         inference: stages.inference,
         projections: Projections::new(timeline, ranges.spans, launches),
+        without_requests: Spans::default(),
         coverage: Coverage::default(),
         quality: Vec::new(),
     };

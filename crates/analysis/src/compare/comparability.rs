@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Difference, Environment, Facts, GpuInfo, InputFacts, Metrics, Remark, RunState, Severity};
+use types::{Difference, Environment, Facts, GpuInfo, InputFacts, Metrics, Remark, RunState, ServedLoad, Severity};
 
 use super::pairing::Pairing;
 use super::{RunRecords, Sides};
@@ -28,6 +28,11 @@ const ASPECTS: &[Aspect] = &[
     aspect("command", Severity::Warning, |run| Some(run.metrics.conditions.command.as_ref()?.command.clone())),
     aspect("engine", Severity::Warning, |run| Some(run.metrics.run.engine.clone())),
     aspect("profiler", Severity::Warning, profiler),
+    aspect("profiler during the load", Severity::Warning, |run| {
+        let serving = run.metrics.served.serving.as_ref()?;
+        let is_plain = serving.recorded.is_some() || run.metrics.conditions.trace.is_none();
+        Some(if is_plain { "not attached" } else { "attached" }.to_owned())
+    }),
     aspect("weights", Severity::Warning, |run| run.metrics.run.weights.clone()),
     aspect("device", Severity::Warning, |run| device(&run.metrics)),
     aspect("element type", Severity::Warning, |run| Some(run.metrics.utilisation.peak.as_ref()?.dtype.to_string())),
@@ -69,6 +74,7 @@ pub(super) fn differences(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference
     found.extend(states(sides));
     found.extend(inputs(sides, pairing));
     found.extend(tokens(sides, pairing));
+    found.extend(loads(sides));
     found.extend(ASPECTS.iter().filter_map(|aspect| different(sides, aspect)));
     found.sort_by_key(|difference| std::cmp::Reverse(difference.severity));
     found
@@ -77,6 +83,11 @@ pub(super) fn differences(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference
 /// The sides did different work, so that times do not compare.
 fn other_work() -> Remark {
     Remark::new("difference.work", Facts::new())
+}
+
+/// The same work under other conditions, from which a change may come.
+fn conditions() -> Remark {
+    Remark::new("difference.conditions", Facts::new())
 }
 
 fn different(sides: Sides<'_>, aspect: &Aspect) -> Option<Difference> {
@@ -88,7 +99,7 @@ fn different(sides: Sides<'_>, aspect: &Aspect) -> Option<Difference> {
     }
     let meaning = match aspect.severity {
         Severity::Error => other_work(),
-        Severity::Warning => Remark::new("difference.conditions", Facts::new()),
+        Severity::Warning => conditions(),
         Severity::Info => Remark::new("difference.info", Facts::new()),
     };
     Some(Difference {
@@ -187,6 +198,60 @@ fn tokens(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference> {
         }
     }
     differences
+}
+
+/// How far means of a load may be apart that is the same, as a share: prompts and outputs of random lengths never agree.
+const SAME_LENGTH: f64 = 0.05;
+
+/// The same of rates and of failures.
+const SAME_RATE: f64 = 0.1;
+
+/// A figure of a load.
+type LoadFigure = fn(&ServedLoad) -> Option<f64>;
+
+const LENGTHS: [(&str, LoadFigure); 2] = [
+    ("prompt tokens per request", |load| per_completed(load, load.input_tokens)),
+    ("output tokens per request", |load| per_completed(load, load.output_tokens)),
+];
+
+fn per_completed(load: &ServedLoad, tokens: u64) -> Option<f64> {
+    (load.completed > 0).then(|| tokens as f64 / load.completed as f64)
+}
+
+fn failed(load: &ServedLoad) -> Option<f64> {
+    (load.requests > 0).then(|| 100.0 * load.failed as f64 / load.requests as f64)
+}
+
+/// Loads on a server that ask other things of it.
+fn loads(sides: Sides<'_>) -> Vec<Difference> {
+    let of = |runs: &[RunRecords], figure: LoadFigure| -> Vec<f64> {
+        runs.iter().filter_map(|run| figure(&run.metrics.served.serving.as_ref()?.load)).collect()
+    };
+    let differs = |figure: LoadFigure, most_apart: f64| {
+        let all = [of(sides.base, figure), of(sides.with, figure)].concat();
+        let (least, most) = (all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max));
+        most > 0.0 && (most - least) / most > most_apart
+    };
+    let difference = |aspect: &str, severity, figure: LoadFigure| {
+        let words = |runs: &[RunRecords]| -> Vec<String> {
+            let words: BTreeSet<String> = of(runs, figure).into_iter().map(|value| format!("{value:.1}")).collect();
+            words.into_iter().collect()
+        };
+        let meaning = if severity == Severity::Error { other_work() } else { conditions() };
+        Difference { aspect: aspect.to_owned(), base: words(sides.base), with: words(sides.with), severity, meaning }
+    };
+    let other_lengths = LENGTHS.into_iter().filter(|(_, figure)| differs(*figure, SAME_LENGTH));
+    let mut found: Vec<_> = other_lengths.map(|(name, figure)| difference(name, Severity::Error, figure)).collect();
+    // A client that keeps so many requests in flight sends them as fast as they are served, which is no other load.
+    if differs(|load| load.max_concurrency.map(|count| count as f64), 0.0)
+        && differs(|load| load.request_rate, SAME_RATE)
+    {
+        found.push(difference("requests sent per second", Severity::Warning, |load| load.request_rate));
+    }
+    if differs(failed, SAME_RATE) {
+        found.push(difference("failed requests (%)", Severity::Warning, failed));
+    }
+    found
 }
 
 fn listed(counts: &BTreeSet<u64>) -> String {

@@ -10,6 +10,7 @@ use super::{GateLimits, Sides};
 
 /// What can be judged.
 pub(super) struct Tables<'a> {
+    pub(super) requests: &'a [Change],
     pub(super) stages: &'a [Change],
     pub(super) commands: &'a [Change],
     pub(super) memory: &'a [Change],
@@ -18,16 +19,25 @@ pub(super) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// What is timed without a profiler; else steps, else the parts of the device's time.
+    /// Latencies of requests, else what is timed without a profiler; else steps, else the parts of the device's time.
     fn timed(&self) -> Vec<&'a Change> {
         let wall = self.commands.iter().filter(|change| is_named(change, "command"));
         let plain: Vec<_> = self.stages.iter().chain(wall).collect();
-        let choices = [plain, self.steps.iter().collect(), self.device.iter().collect()];
+        // A 99th percentile of few requests is nothing to wait for.
+        let counts = |row: &&Change| row.untested.is_none() || !row.name.ends_with("p99");
+        let requests = self.requests.iter().filter(counts).collect();
+        let choices = [requests, plain, self.steps.iter().collect(), self.device.iter().collect()];
         choices.into_iter().find(|rows| !rows.is_empty()).unwrap_or_default()
     }
 
     fn all(&self) -> impl Iterator<Item = &'a Change> {
-        self.stages.iter().chain(self.commands).chain(self.memory).chain(self.steps).chain(self.device)
+        self.requests
+            .iter()
+            .chain(self.stages)
+            .chain(self.commands)
+            .chain(self.memory)
+            .chain(self.steps)
+            .chain(self.device)
     }
 }
 

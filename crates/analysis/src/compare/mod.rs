@@ -1,7 +1,7 @@
 //! Two sides, each one run or several of the same thing: can they be compared, what changed, how sure is that.
 //!
 //! In come [`Sides`], out goes a [`Comparison`]. `pairing` finds the inputs that all runs have; `comparability` comes next,
-//! because a change between runs that did different work says nothing. `stages`, `steps` and `parts` (device time,
+//! because a change between runs that did different work says nothing. `requests`, `stages`, `steps` and `parts` (device time,
 //! operators, kernels, modules) then make a `row` for each thing with its evidence, and verdicts once all rows of a table are known; `gate` judges the
 //! stages. Reading run folders is left to `flow`, wording to `report`; the statistics are those of [`crate::statistics`].
 
@@ -9,6 +9,7 @@ mod comparability;
 mod gate;
 mod pairing;
 mod parts;
+mod requests;
 mod row;
 mod samples;
 mod stages;
@@ -81,7 +82,7 @@ impl<'a> Sides<'a> {
 pub struct GateLimits {
     /// Of everything that is timed without a profiler; absent where only what is named is judged.
     pub all: Option<f64>,
-    /// Of single rows, by their names: a stage, a kind of step, `command`, `cpu` or `memory`.
+    /// Of single rows, by their names: a latency, a stage, a kind of step, `command`, `cpu` or `memory`.
     pub named: BTreeMap<String, f64>,
 }
 
@@ -101,12 +102,19 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<GateLimits>) -> Comparison {
     let stages = same(stages::changes(sides, &pairing));
     let commands = same(samples::commands(sides));
     let memory = same(samples::memory(sides));
+    let (requests, request_parts) = (same(requests::latencies(sides)), same(requests::parts(sides)));
     let steps = same(steps::changes(sides));
     let part = |part: Part| same(parts::changes(sides, &pairing, part));
     let device_time = part(Part::DeviceTime);
     let (operators, kernels, modules) = (part(Part::Operators), part(Part::Kernels), part(Part::Modules));
-    let tables =
-        gate::Tables { stages: &stages, commands: &commands, memory: &memory, steps: &steps, device: &device_time };
+    let tables = gate::Tables {
+        requests: &requests,
+        stages: &stages,
+        commands: &commands,
+        memory: &memory,
+        steps: &steps,
+        device: &device_time,
+    };
     let gate = fail_over.map(|limits| gate::judge(limits, &tables, &differences, sides));
     Comparison {
         schema: SchemaTag::new(),
@@ -118,6 +126,8 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<GateLimits>) -> Comparison {
         gate,
         notes: notes(sides),
         differences,
+        requests,
+        request_parts,
         stages,
         commands,
         memory,

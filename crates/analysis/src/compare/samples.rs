@@ -99,7 +99,7 @@ fn sampled(sides: Sides<'_>, values: &dyn Fn(&RunRecords) -> Vec<f64>, family: u
     }
 }
 
-fn several(base: &[f64], with: &[f64], samples: [u64; 2]) -> Row {
+pub(super) fn several(base: &[f64], with: &[f64], samples: [u64; 2]) -> Row {
     let side = |values: &[f64], samples| Measured {
         time_ns: time(geometric_mean(values)),
         spread: relative_spread(values),

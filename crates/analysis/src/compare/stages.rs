@@ -55,7 +55,7 @@ fn row(sides: Sides<'_>, pairing: &Pairing, stage: Stage, family: usize) -> Row 
 
 /// How many times the difference between the halves of one run a change must be, where these differ more than by chance:
 /// noise that lasts as long as a run makes two runs differ as much as two halves.
-const BEYOND_HALVES: f64 = 2.0;
+pub(super) const BEYOND_HALVES: f64 = 2.0;
 
 /// One run against one, by the repeats of each input, of `family` rows in a table.
 pub(super) fn tested(strata: &[Stratum], sides: Sides<'_>, family: usize) -> Row {

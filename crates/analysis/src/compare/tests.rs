@@ -1,6 +1,7 @@
 //! Claims about whole comparisons, on simulated runs whose truth is known.
 
 mod properties;
+mod requests;
 
 use types::{
     Base, Change, ChangeVerdict, Comparison, DeviceId, DeviceTime, Environment, Fact, Facts, GateOutcome, IdleCause,
@@ -358,12 +359,11 @@ fn trace(path: &str, steps: &[i64], idle: i64) -> RunRecords {
     let mut one = run(path, Vec::new());
     let list = steps.iter().map(|time| StepSummary {
         name: "ProfilerStep".to_owned(),
-        label: None,
         host_ns: Nanos::new(time * 1_000),
         wall_ns: Nanos::new(time * 1_000),
         device_ns: Nanos::new(time * 500),
         kernels: 1,
-        batch: None,
+        ..StepSummary::default()
     });
     let (wall_ms, device_ms) = (None, None);
     one.metrics.times.steps = Some(Steps { basis: StepBasis::ProfilerSteps, wall_ms, device_ms, list: list.collect() });

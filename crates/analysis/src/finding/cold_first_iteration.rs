@@ -62,15 +62,7 @@ mod tests {
     use super::*;
 
     fn steps(times: &[i64]) -> Steps {
-        let step = |time: &i64| StepSummary {
-            name: String::new(),
-            label: None,
-            host_ns: Nanos::ZERO,
-            wall_ns: Nanos::new(*time),
-            device_ns: Nanos::ZERO,
-            kernels: 0,
-            batch: None,
-        };
+        let step = |time: &i64| StepSummary { wall_ns: Nanos::new(*time), ..StepSummary::default() };
         let list = times.iter().map(step).collect();
         Steps { basis: StepBasis::ProfilerSteps, wall_ms: None, device_ms: None, list }
     }

@@ -1,6 +1,6 @@
 //! A stage that neither arithmetic nor memory holds back: the time goes into many small operators, or between them.
 
-use types::{Base, Facts, Finding, Nanos, Severity, Stage};
+use types::{Base, Facts, Finding, Nanos, Severity, Stage, StepBasis};
 
 use super::{Found, Run, top_stages};
 use crate::operators::priced::Sum;
@@ -20,6 +20,10 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
+    // What a server's steps wait for has rules of its own.
+    if run.steps.is_some_and(|steps| steps.basis == StepBasis::EngineAnnotations) {
+        return None;
+    }
     let used = run.used.get(&stage)?;
     let (mfu, mbu) = (used.mfu().filter(|mfu| *mfu < MOST_USE)?, used.mbu().filter(|mbu| *mbu < MOST_USE)?);
     let part = share(run.timings.total(stage)?.get() as f64, run.timings.wall()?.get() as f64);

@@ -46,7 +46,7 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         .with_known("token", of_token(work.wall).filter(|_| roofline.is_some()))
         .with_known("token_roofline", roofline)
         .with_known("shortest_gap", work.shortest_wait)
-        .with_if("repeats", repeats(run, work));
+        .with_if("repeats", stage != Scope::Rest && repeats(run, work));
     let graphs = work.graphs;
     if graphs.launches == 0 {
         return Some(facts);

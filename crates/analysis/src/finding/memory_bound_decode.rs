@@ -1,9 +1,9 @@
 //! Decode waits for memory while the arithmetic units idle: each weight is read for one token and used once.
 
-use types::{Base, Facts, Finding, Severity, Stage};
+use types::{Base, Facts, Finding, Severity, Stage, StepLabel, StepSummary};
 
 use super::{Found, Run};
-use crate::statistics::share;
+use crate::statistics::{median, share};
 
 /// Bandwidth use below which memory is not what decode waits for.
 const LEAST_MBU: f64 = 0.3;
@@ -22,14 +22,25 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let mbu = used.mbu().filter(|mbu| *mbu >= LEAST_MBU)?;
     let mfu = used.mfu()?;
     let ratio = share(mbu, mfu).filter(|ratio| *ratio >= LEAST_RATIO)?;
+    // A server decides anew in every step how many sequences decode.
+    let sequences = run.steps.map(|steps| steps.list.iter()).into_iter().flatten().filter_map(decoding);
+    let sequences = median(&sequences.collect::<Vec<_>>()).map(|count| count.round() as u64);
+    let batch = run.subject.settings.as_ref().map_or(1, |settings| settings.batch);
     let intensity = used.work.flops_matrix / used.work.bytes;
     let facts = Facts::new()
         .with_share("mbu", mbu, Base::PeakBandwidth)
         .with_share("mfu", mfu, Base::PeakCompute)
         .with("intensity", intensity)
         .with("ratio", ratio)
-        .with("batch", run.subject.settings.as_ref().map_or(1, |settings| settings.batch));
+        .with_known("sequences", sequences)
+        .with_known("batch", sequences.is_none().then_some(batch));
     Some(Found::plain(Finding::new(RULE, Severity::Info, Some(Stage::Decode), facts)))
+}
+
+/// Sequences of a decode step, where its engine says.
+fn decoding(step: &StepSummary) -> Option<f64> {
+    let batch = step.batch.filter(|_| step.label == Some(StepLabel::Decode))?;
+    Some(batch.generation.sequences as f64)
 }
 
 #[cfg(test)]

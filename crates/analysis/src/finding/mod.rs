@@ -19,6 +19,8 @@ mod host_synchronisation;
 mod host_to_device_copies;
 mod host_work;
 mod idle;
+mod interrupted_decode;
+mod late_output;
 mod launch_bound;
 mod launch_gaps;
 mod launches;
@@ -27,6 +29,9 @@ mod logits_of_all_positions;
 mod low_occupancy_gemms;
 mod memory_allocation;
 mod memory_bound_decode;
+mod padded_batches;
+mod preemption;
+mod queueing;
 mod run_to_run_variation;
 mod slow_steps;
 mod small_expert_gemms;
@@ -48,7 +53,8 @@ use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
-use crate::replay::{Change, Replays};
+use crate::pressure::Pressure;
+use crate::replay::{Change, CopyFate, Replays};
 use crate::scope::Scope;
 use crate::statistics::share;
 use crate::subject::Subject;
@@ -64,11 +70,14 @@ const LITTLE: f64 = 0.01;
 /// recording, and a large share of little.
 const OUTSIDE_WORTH_SAYING: f64 = 0.01;
 
+/// The fact that says what share of the requests' latency a finding is about.
+const LATENCY_SHARE: &str = "latency_share";
+
 /// A rule: its name, and what it finds in a run.
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 29] = [
+const RULES: [Rule; 34] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -94,10 +103,15 @@ const RULES: [Rule; 29] = [
     (float32_gemms::RULE, float32_gemms::check),
     (low_occupancy_gemms::RULE, low_occupancy_gemms::check),
     (small_grids::RULE, small_grids::check),
+    (padded_batches::RULE, padded_batches::check),
     (launch_gaps::RULE, launch_gaps::check),
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
+    (queueing::RULE, queueing::check),
+    (preemption::RULE, preemption::check),
+    (interrupted_decode::RULE, interrupted_decode::check),
+    (late_output::RULE, late_output::check),
 ];
 
 /// A finding, under which causes the time stands that it would save, and the change that would save it.
@@ -168,6 +182,8 @@ pub(crate) struct Run<'a> {
     pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
     /// What was lost, before anything is claimed.
     pub(crate) lost: &'a Ledger,
+    /// What held requests up, where a load on a server is known.
+    pub(crate) pressure: Option<&'a Pressure>,
     /// How many measured inferences other work disturbed, of how many; absent where none was.
     pub(crate) disturbed: Option<[u64; 2]>,
     /// Its timelines, ready to be replayed.
@@ -250,8 +266,14 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
             findings.push(finding);
         }
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saving.at_stake())));
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, at_stake(finding, whole))));
     (findings, ledger, changes)
+}
+
+/// What a finding is about: what acting on it could save; of latency, its share of the run.
+fn at_stake(finding: &Finding, whole: Nanos) -> Option<Nanos> {
+    let of_latency = finding.quantities.share(LATENCY_SHARE).map(|part| rounded(part * whole.get() as f64));
+    finding.saving.at_stake().or(of_latency)
 }
 
 /// What a finding saves: by replay where its change can be replayed, and never more than the books still hold.
@@ -270,7 +292,9 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
     let mut assumes = change.assumes();
     // Device work that nothing runs beside could save all its time, but for a host that takes as long.
     let is_held_up = matches!(claim, Claim::Everywhere(_)) && high < Nanos::new(at_most.get() / 2);
-    assumes.facts = assumes.facts.with_known("at_most", is_held_up.then_some(at_most));
+    // Copies may be more than there are kernels to hide them behind: then they are at stake, and no bound is said.
+    let name = if matches!(change, Change::Copies(_, CopyFate::Hidden)) { "at_stake" } else { "at_most" };
+    assumes.facts = assumes.facts.with_known(name, is_held_up.then_some(at_most));
     if run.replays.shows_waits() {
         return EstimatedSaving::replayed(low, high, assumes);
     }
@@ -351,6 +375,16 @@ fn fired_on_device(device: &DeviceRecords, rule: &str) -> Vec<Finding> {
     let findings =
         crate::metrics::with_device(&case.subject(), &case.evidence(), Some(device), Vec::new()).conclusions.findings;
     findings.into_iter().filter(|finding| finding.rule == rule).collect()
+}
+
+/// The same for rules that look at what held requests up.
+#[cfg(test)]
+fn under(pressure: crate::pressure::Pressure, rule: &str) -> Option<Finding> {
+    let requests = crate::evidence::JoinedRequests { pressure: Some(pressure), ..Default::default() };
+    let case = crate::sample::case();
+    let evidence = crate::evidence::Evidence { requests: Some(requests), ..case.evidence() };
+    let findings = crate::metrics::metrics(&case.subject(), &evidence).conclusions.findings;
+    findings.into_iter().find(|finding| finding.rule == rule)
 }
 
 /// The same for rules that look at the devices' time.

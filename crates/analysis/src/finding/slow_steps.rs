@@ -59,12 +59,9 @@ mod tests {
     fn steps(times: &[i64]) -> Steps {
         let step = |(place, time): (usize, &i64)| StepSummary {
             name: format!("ProfilerStep#{place}"),
-            label: None,
-            host_ns: Nanos::ZERO,
             wall_ns: Nanos::new(*time),
             device_ns: Nanos::new(50),
-            kernels: 0,
-            batch: None,
+            ..StepSummary::default()
         };
         let list = times.iter().enumerate().map(step).collect();
         Steps { basis: StepBasis::ProfilerSteps, wall_ms: None, device_ms: None, list }

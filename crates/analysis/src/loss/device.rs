@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use types::Nanos;
+use types::{IdleCause, Nanos};
 
 use super::{Cause, Ledger, StageLoss};
 use crate::device::DeviceRecords;
@@ -21,7 +21,8 @@ pub(crate) fn books(device: &DeviceRecords) -> Ledger {
     for (stage, work) in &device.stages {
         let least = work.least.map(|[matrix, other]| matrix + other);
         ledger.open(StageLoss { stage: *stage, wall: work.wall, least });
-        for (wait, time) in &work.waits {
+        // A server without a request loses nothing.
+        for (wait, time) in work.waits.iter().filter(|(wait, _)| **wait != IdleCause::NoRequest) {
             ledger.add(*stage, Cause::Waiting(*wait), *time);
         }
         ledger.add(*stage, Cause::AfterLast, work.after);

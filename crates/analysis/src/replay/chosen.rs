@@ -10,6 +10,8 @@ use crate::kernel::Family;
 /// Which device work is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chosen {
+    /// All kernels.
+    All,
     /// GEMMs and convolutions of one element type.
     Gemms(DType),
     /// Kernels that only copy, and copies on the device.
@@ -25,6 +27,7 @@ impl Chosen {
     pub(super) fn holds(&self, setting: &Setting<'_>, row: usize) -> bool {
         let (work, family) = (&setting.timeline.work[row], setting.family(row));
         match self {
+            Self::All => work.kind == WorkKind::Kernel,
             Self::Gemms(dtype) => {
                 let is_matrix = matches!(family, Family::Gemm | Family::Gemv | Family::Convolution);
                 is_matrix && setting.kind(row).dtype == Some(*dtype)
@@ -52,6 +55,7 @@ impl Chosen {
     /// What is meant, and what share of it stays.
     pub(super) fn facts(&self, share: f64) -> Facts {
         let which = match self {
+            Self::All => "all",
             Self::Gemms(_) => "fp32",
             Self::LayoutCopies => "copies",
             Self::FewBlocks(_) => "few_blocks",

@@ -4,7 +4,7 @@ use types::timeline::Timeline;
 use types::{IdleCause, Nanos};
 
 use super::node::{CallNode, NodePlace};
-use crate::time::{Host, Span, cause_of_call};
+use crate::time::{Host, Span, Spans, cause_of_call};
 
 /// A thread that makes no call for this long while another makes some is taken to wait for it, as the main thread of PyTorch
 /// does for the backward pass.
@@ -98,7 +98,7 @@ fn hand_over(timeline: &Timeline, nodes: &mut [CallNode]) {
 /// What the host did between calls.
 fn name_gaps(timeline: &Timeline, launch: &[Option<u32>], nodes: &mut [CallNode]) {
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
-    let host = Host::new(timeline, launch, &rows);
+    let host = Host::new(timeline, launch, &rows, &Spans::NONE);
     for node in nodes.iter_mut().filter(|node| node.gap > Nanos::ZERO) {
         let (doing, time) = host.doing(Span::new(node.span.start - node.gap, node.span.start));
         node.doing = doing;

@@ -11,6 +11,11 @@ pub(super) fn normal_below(z: f64) -> f64 {
     0.5 * erfc(-z / SQRT_2)
 }
 
+/// `P(|Z| >= |z|)` of a standard normal `Z`.
+pub(crate) fn normal_beyond(z: f64) -> f64 {
+    erfc(z.abs() / SQRT_2)
+}
+
 /// `P(|T| >= |t|)` of Student's `T` with `freedom` degrees of freedom: `I_x(freedom / 2, 1 / 2)` at
 /// `x = freedom / (freedom + t^2)`.
 pub(super) fn student_beyond(t: f64, freedom: f64) -> f64 {

@@ -67,9 +67,14 @@ fn interval(strata: &[Stratum], confidence: f64, pairs: usize) -> Option<LogInte
         return None;
     }
     let ratios = if within { redrawn_samples(strata, pairs) } else { redrawn_inputs(strata, pairs)? };
-    let (drawn, freedom) = (drawn as f64, freedom as f64);
-    let tail = normal_below(-(drawn / freedom).sqrt() * student_quantile(1.0 - confidence, freedom));
+    let tail = expanded_tail(drawn, freedom, confidence);
     Some(LogInterval { low: percentile(&ratios, tail)?, high: percentile(&ratios, 1.0 - tail)? })
+}
+
+/// The percentile, as a share, that an expanded percentile interval starts at, with that many things drawn and degrees of freedom.
+pub(crate) fn expanded_tail(drawn: usize, freedom: usize, confidence: f64) -> f64 {
+    let (drawn, freedom) = (drawn as f64, freedom as f64);
+    normal_below(-(drawn / freedom).sqrt() * student_quantile(1.0 - confidence, freedom))
 }
 
 /// Ratios of resampled sides. Two streams of random numbers are drawn and each side gets either once, so that exchanging

@@ -36,7 +36,7 @@ pub(crate) struct Host {
 
 impl Host {
     /// `launch` has the call of each row of [`Timeline::work`]; `rows` are those of the device.
-    pub(crate) fn new(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Self {
+    pub(crate) fn new(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32], without_requests: &Spans) -> Self {
         let mut threads = vec![false; timeline.threads.len()];
         for call in rows.iter().filter_map(|row| launch[*row as usize]) {
             threads[timeline.calls[call as usize].thread.0 as usize] = true;
@@ -53,6 +53,7 @@ impl Host {
         compiling.extend(captures(timeline, calls()));
         compiling.extend(first_uses(timeline, launch, rows));
         named(timeline, &threads, &mut spans);
+        spans.insert(IdleCause::NoRequest, without_requests.as_slice().to_vec());
         let mut taken = Spans::default();
         let mut known = Vec::new();
         for (cause, spans) in spans {
@@ -136,8 +137,8 @@ impl Host {
 
     /// What the host mostly did between two calls, and for how long.
     pub(crate) fn doing(&self, between: Span) -> (IdleCause, Nanos) {
-        const NAMED: [IdleCause; 4] =
-            [IdleCause::Profiling, IdleCause::DataLoading, IdleCause::Compiling, IdleCause::Peer];
+        const NAMED: [IdleCause; 5] =
+            [IdleCause::NoRequest, IdleCause::Profiling, IdleCause::DataLoading, IdleCause::Compiling, IdleCause::Peer];
         let named = self.known.iter().filter(|(cause, _)| NAMED.contains(cause));
         let named = named.map(|(cause, spans)| (*cause, spans.total_within(between)));
         match named.max_by_key(|(_, time)| *time).filter(|(_, time)| *time > Nanos::ZERO) {

@@ -46,7 +46,8 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
     let (basis, whole_ns) = match metrics.conditions.trace {
         // Without marked stages the books are of the devices' time, stages or not.
         Some(_) if !marked => {
-            (SavingBasis::Devices, Some(metrics.breakdown.device_time.iter().map(|time| time.span_ns).sum()))
+            let spans = || metrics.breakdown.device_time.iter().map(|time| time.span_ns).sum();
+            (SavingBasis::Devices, replay.and_then(|replay| replay.basis_ns).or_else(|| Some(spans())))
         }
         Some(_) => {
             let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());

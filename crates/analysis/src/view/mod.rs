@@ -6,6 +6,7 @@ mod cost_centres;
 mod findings;
 mod kernels;
 mod run;
+mod serving;
 mod takeaways;
 mod tries;
 

@@ -10,7 +10,7 @@ use types::{
 
 use crate::numbered;
 
-use super::{commands, cost_centres, findings, kernels, mean, share, takeaways, time_share, tries};
+use super::{commands, cost_centres, findings, kernels, mean, serving, share, takeaways, time_share, tries};
 
 /// Share of the device's time outside of stages from which marking it is worth the trouble.
 const UNPLACED: f64 = 0.02;
@@ -34,6 +34,7 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         forward_pass_ms: forward_pass(metrics),
         device_time: metrics.breakdown.device_time.iter().map(device_time).collect(),
         engine_steps: engine_steps(metrics),
+        serving: serving::serving(metrics),
         busy_share: busy_share(metrics, totals.gpu_busy_ns, totals.wall_ns),
         profiled_busy_share: totals.gpu_busy_ns.zip(profiled).and_then(|(busy, wall)| time_share(busy, wall)),
         kernels: kernels::kernels(metrics),
@@ -86,6 +87,7 @@ fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
         let tokens = sum(|batch| batch.tokens);
         let count = steps.len() as u64;
         let device_ns: Nanos = steps.iter().map(|step| step.device_ns).sum();
+        let roofline: Option<Nanos> = steps.iter().map(|step| step.work?.roofline_ns).sum();
         EngineStepsView {
             label,
             annotation,
@@ -96,6 +98,7 @@ fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
             device_ns,
             mean_ns: mean(device_ns, count),
             tokens_per_second: tokens.and_then(|tokens| share(tokens as f64 * 1e9, device_ns.get() as f64)),
+            roofline_mean_ns: roofline.and_then(|roofline| mean(roofline, count)),
         }
     };
     groups.into_iter().map(view).collect()

@@ -5,11 +5,13 @@ mod attribution;
 mod attribution_captures;
 mod captures;
 mod kernel;
+mod latency;
 #[path = "../projections/mod.rs"]
 mod projections;
 mod replay;
 #[path = "../replay_checks/mod.rs"]
 mod replay_checks;
+mod serving;
 
 use testkit::need::Need;
 
@@ -29,9 +31,12 @@ testkit::suite! {
         replay::graphs_do_not_save_what_the_data_loader_costs,
         replay::hidden_communication_saves_at_most_what_is_exposed,
     }
+    [Need::Reference("serving")] => { latency::latencies_of_vllm_results_are_those_vllm_prints }
     [Need::Reference("third-party/nsys-rtx5090")] => {
         kernel::families_cover_the_device_time_of_another_build_of_the_model,
     }
+    [Need::Reference("serving/llama-8b")] => { serving::tokens_are_in_the_steps_that_the_scheduler_put_them_in }
+    [Need::Reference("serving/llama-1b")] => { serving::steps_have_the_sequences_their_engine_says }
     [TRACES, KINETO, T4] => {
         replay::an_unchanged_replay_gives_back_every_capture,
         replay::copies_that_are_hidden_or_removed_save_no_more_than_they_take,

@@ -46,7 +46,7 @@ fn executed(name: &str) -> Option<Annotation> {
     };
     let (context, generation) = rest.split_once("_generation_")?;
     let (context, generation) = (group(context)?, group(generation)?);
-    let summed = context.query_tokens.zip(generation.query_tokens).map(|(one, two)| one + two);
+    let summed = context.query_tokens.zip(generation.query_tokens).and_then(|(one, two)| one.checked_add(two));
     // A sequence that decodes more than one token at a time has some of them rejected, or computed again.
     let tokens = tokens.or(summed).filter(|_| !generation.is_wide());
     Some(Annotation::of(StepBatch { tokens, context, generation }))
@@ -134,7 +134,8 @@ fn stepped(name: &str) -> Option<Annotation> {
         "MIXED" => {
             let batch = of("c").zip(of("g")).map(|(prompts, sequences)| {
                 let (context, generation) = (context(prompts), generation(sequences));
-                let tokens = context.query_tokens.zip(generation.query_tokens).map(|(one, two)| one + two);
+                let tokens =
+                    context.query_tokens.zip(generation.query_tokens).and_then(|(one, two)| one.checked_add(two));
                 StepBatch { tokens, context, generation }
             });
             (StepLabel::Mixed, None, batch)

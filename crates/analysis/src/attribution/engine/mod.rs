@@ -53,7 +53,8 @@ fn label_verifying(steps: &mut [EngineStep]) {
     let decodes = |step: &EngineStep| step.label == Some(StepLabel::Decode);
     let verifies = |step: &EngineStep| {
         let group = step.batch.map(|batch| batch.generation).filter(|group| group.is_wide());
-        decodes(step) && group.is_some_and(|group| group.query_tokens <= Some(group.sequences * MOST_VERIFIED))
+        decodes(step)
+            && group.is_some_and(|group| group.query_tokens <= Some(group.sequences.saturating_mul(MOST_VERIFIED)))
     };
     let [all, wide] = [&decodes as &dyn Fn(&EngineStep) -> bool, &verifies]
         .map(|is: &dyn Fn(&EngineStep) -> bool| steps.iter().filter(|step| is(step)).count());

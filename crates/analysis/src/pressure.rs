@@ -1,0 +1,80 @@
+//! What requests of a load waited for, beyond what one alone would.
+
+use types::Nanos;
+
+/// What held requests up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pressure {
+    /// Latency of all joined requests.
+    pub(crate) latency: Nanos,
+    /// Joined requests.
+    pub(crate) requests: usize,
+    /// Prompts of others in steps of requests that decode.
+    pub(crate) interrupted: Interrupted,
+    /// Waiting for a first step.
+    pub(crate) queue: Queue,
+    /// Requests that lost their place in the cache.
+    pub(crate) preempted: Preempted,
+    /// Output on its way back.
+    pub(crate) back: WayBack,
+}
+
+/// Decoding held up by prompts of other requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interrupted {
+    pub(crate) time: Nanos,
+    /// Requests that it concerns.
+    pub(crate) requests: usize,
+    /// Steps with both.
+    pub(crate) steps: usize,
+    /// Median device time of these.
+    pub(crate) mixed_step: Option<Nanos>,
+    /// Median device time of steps without prompts.
+    pub(crate) decode_step: Option<Nanos>,
+    /// Prompt tokens that take as long as a step without prompts.
+    pub(crate) chunk: Option<u64>,
+}
+
+/// Waiting for a first step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Queue {
+    /// Beyond the shortest, which is the way to the server.
+    pub(crate) time: Nanos,
+    /// The shortest.
+    pub(crate) shortest: Nanos,
+    /// The longest.
+    pub(crate) longest: Nanos,
+    /// Requests that waited longer than a step without prompts takes.
+    pub(crate) requests: usize,
+    /// What was full meanwhile.
+    pub(crate) limit: Option<Limit>,
+}
+
+/// What a scheduler has no more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Sequences of a step.
+    Sequences(u64),
+    /// Tokens of a step.
+    Tokens(u64),
+}
+
+/// Requests that lost their place in the cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Preempted {
+    pub(crate) time: Nanos,
+    pub(crate) requests: usize,
+    /// How often.
+    pub(crate) times: usize,
+    /// Tokens processed again.
+    pub(crate) tokens: u64,
+}
+
+/// From the last step to the client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WayBack {
+    /// Beyond the shortest.
+    pub(crate) time: Nanos,
+    pub(crate) shortest: Nanos,
+    pub(crate) longest: Nanos,
+}

@@ -1,0 +1,349 @@
+//! Requests of a load joined to the steps of the server that served them, without ids.
+//!
+//! Engines say how many sequences and tokens every step has, never whose; clients say when output arrived, never from which
+//! step. `server_steps` are the former, `placing` finds the step of every output, `offset` the clock, `membership` the prompts, and
+//! `parts` divides every latency by what the server did meanwhile.
+
+pub(crate) mod composition;
+mod improving;
+pub(crate) mod latency;
+mod membership;
+mod offset;
+mod parts;
+mod placing;
+mod pressure;
+#[cfg(test)]
+mod recorded;
+mod server_steps;
+#[cfg(test)]
+mod simulated;
+
+use types::{
+    LoadEnergy, Nanos, Objective, OffsetBasis, RequestClock, RequestJoin, RequestLog, RequestStep, RequestWork, Served,
+    ServedRequest, Serving,
+};
+
+use crate::evidence::{Apart, JoinedRequests, PlacedTimeline};
+use crate::pressure::Pressure;
+use crate::time::{Span, Spans, unix_zero};
+use membership::{Member, members};
+use parts::Division;
+use placing::{Arrival, Places};
+use pressure::Joined;
+use server_steps::ServerSteps;
+
+impl JoinedRequests {
+    /// Requests of which nothing is known but what their client saw.
+    pub fn of_client(log: &RequestLog, objective: Option<&Objective>) -> Self {
+        join(log, objective, &[])
+    }
+
+    /// The same, recorded beside a load without a profiler: its latencies are the server's.
+    #[must_use]
+    pub fn beside(mut self, plain: &RequestLog, objective: Option<&Objective>) -> Self {
+        if let Some(serving) = &mut self.served.serving {
+            let recorded = std::mem::replace(&mut serving.load, latency::load(plain, objective));
+            serving.recorded = Some(recorded);
+        }
+        self
+    }
+
+    /// With what the GPUs took while the load ran that its latencies are of.
+    #[must_use]
+    pub fn with_energy(mut self, energy: Option<LoadEnergy>) -> Self {
+        if let Some(load) = self.served.serving.as_mut().map(|serving| &mut serving.load) {
+            load.energy = energy;
+            load.joules_per_output_token = energy.and_then(|energy| energy.joules.per(load.output_tokens));
+        }
+        self
+    }
+}
+
+/// Joins requests to the steps of the first timeline that has any; without steps they stand for themselves.
+pub fn join(log: &RequestLog, objective: Option<&Objective>, timelines: &[PlacedTimeline<'_>]) -> JoinedRequests {
+    let mut requests: Vec<_> = log.requests.iter().map(served_request).collect();
+    let joined = joined(timelines, log, &mut requests);
+    let parts = requests.iter().filter_map(|request| request.parts).reduce(|sum, parts| sum + parts);
+    let mut all = JoinedRequests::default();
+    let join = match joined {
+        Ok(Found { join, without, timeline, pressure }) => {
+            all = JoinedRequests { without, timeline, pressure: Some(pressure), ..all };
+            Some(join)
+        }
+        Err(apart) => {
+            all.apart = Some(apart);
+            None
+        }
+    };
+    let load = latency::load(log, objective);
+    let serving = Serving { source: log.source, clock: log.clock, load, recorded: None, join, parts };
+    all.served = Served { serving: Some(serving), requests };
+    all
+}
+
+/// What a join comes to.
+struct Found {
+    join: RequestJoin,
+    without: Spans,
+    timeline: usize,
+    pressure: Pressure,
+}
+
+fn served_request(record: &types::RequestRecord) -> ServedRequest {
+    ServedRequest {
+        id: record.id.clone(),
+        due_ns: record.due_ns,
+        ttft_ns: record.first_token(),
+        latency_ns: record.latency(),
+        input_tokens: record.input_tokens,
+        output_tokens: record.output_tokens,
+        error: record.error.clone(),
+        parts: None,
+        steps: Vec::new(),
+    }
+}
+
+/// Gives every request its steps and parts; `None` where nothing fits.
+fn joined(timelines: &[PlacedTimeline<'_>], log: &RequestLog, requests: &mut [ServedRequest]) -> Result<Found, Apart> {
+    let (steps, timeline) = ServerSteps::of(timelines).ok_or(Apart::NoSteps)?;
+    let arrivals = Arrival::of_log(log, steps.one_token_each());
+    let known = match log.clock {
+        RequestClock::Epoch => unix_zero(timelines[timeline].timeline).map(|zero| Nanos::ZERO - zero),
+        RequestClock::Monotonic | RequestClock::Unknown => None,
+    };
+    if arrivals.is_empty() {
+        return Err(Apart::NoTimes);
+    }
+    let found = offset::offset(&steps, &arrivals, known).ok_or(Apart::NothingFits)?;
+    let members = members(&steps, &arrivals, &found.placed, found.ns);
+    let division = Division::new(&steps);
+    let placed = arrivals.iter().zip(&members).filter(|(_, members)| !members.is_empty());
+    let rows =
+        placed.map(|(arrival, members)| (arrival, members.as_slice(), division.parts(arrival, members, found.ns)));
+    let joined = Joined { steps: &steps, division: &division, rows: rows.collect(), offset: found.ns };
+    for (arrival, members, parts) in &joined.rows {
+        let request = &mut requests[arrival.index];
+        request.parts = Some(*parts);
+        request.steps = members.iter().map(|member| request_step(&steps, member)).collect();
+    }
+    let due = |(arrival, members): (&Arrival, &Vec<Member>)| {
+        let first = members.first().filter(|member| member.work == RequestWork::Prefill)?;
+        Some(steps.list[first.place].host.start - arrival.due)
+    };
+    let quickest = offset::quick_return(&steps, &arrivals, &found.placed, found.ns).unwrap_or_default();
+    let during = |arrival: &&Arrival| {
+        let (due, end) = (arrival.due + found.ns, arrival.chunks.last().copied().unwrap_or_default() + found.ns);
+        due < steps.end() && end > steps.start()
+    };
+    let slack = match found.basis {
+        OffsetBasis::SameClock => Nanos::ZERO,
+        OffsetBasis::Fitted => quickest,
+    };
+    let join = RequestJoin {
+        offset_ns: found.ns,
+        offset_low_ns: found.ns - slack,
+        offset_high_ns: arrivals
+            .iter()
+            .zip(&members)
+            .filter_map(due)
+            .min()
+            .map_or(found.ns, |latest| latest.max(found.ns)),
+        basis: found.basis,
+        requests: members.iter().filter(|members| !members.is_empty()).count() as u64,
+        requests_in_trace: arrivals.iter().filter(during).count() as u64,
+        tokens: found.placed.iter().flatten().map(|placement| placement.steps.len() as u64).sum(),
+        steps: steps.list.len() as u64,
+        steps_agreeing: Places::new(&steps).agreeing(&found.placed) as u64,
+    };
+    let without = without_requests(&steps, log, found.ns);
+    Ok(Found { join, without, timeline, pressure: joined.pressure() })
+}
+
+/// When no request was due and unanswered, while the server was recorded. A request without an end, or without a beginning, may
+/// have been there at any time.
+fn without_requests(steps: &ServerSteps, log: &RequestLog, offset: Nanos) -> Spans {
+    let life = |record: &types::RequestRecord| {
+        let due = record.due_ns? + offset;
+        Some(Span::new(due, due + record.end_ns.max(record.latency())?))
+    };
+    match log.requests.iter().map(life).collect::<Option<Vec<_>>>() {
+        Some(lives) => Spans::union(lives).gaps(Span::new(steps.start(), steps.end())),
+        None => Spans::default(),
+    }
+}
+
+fn request_step(steps: &ServerSteps, member: &Member) -> RequestStep {
+    RequestStep { step: steps.list[member.place].index, tokens: member.tokens, work: member.work }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recorded::Recorded;
+    use super::simulated::{Server, Simulated};
+    use super::*;
+
+    const SERVER: Server = Server {
+        requests: 120,
+        interval_us: 25_000,
+        budget: 2_048,
+        cache: 1_000_000,
+        way_back_us: (1_100, 900),
+        longest: (900, 60),
+        seed: 7,
+    };
+
+    /// Tokens in the right step, all tokens, and how far the clock is off.
+    fn joined(simulated: &Simulated, known: Option<Nanos>, moved: i64) -> (u64, u64, i64) {
+        let Simulated { steps, log, truth, .. } = simulated;
+        let mut log = log.clone();
+        for record in &mut log.requests {
+            record.due_ns = record.due_ns.map(|due| due - Nanos::new(moved));
+        }
+        let arrivals = Arrival::of_log(&log, steps.one_token_each());
+        let found = offset::offset(steps, &arrivals, known).unwrap();
+        let members = members(steps, &arrivals, &found.placed, found.ns);
+        let division = Division::new(steps);
+        let (mut right, mut all) = (0, 0);
+        for (request, truth) in truth.iter().enumerate() {
+            for (place, tokens, work) in truth {
+                all += tokens;
+                let same = |member: &&Member| member.place == *place && member.work == *work;
+                right += members[request].iter().find(same).map_or(0, |member| member.tokens.min(*tokens));
+            }
+            let parts = division.parts(&arrivals[request], &members[request], found.ns);
+            assert_eq!(Some(parts.sum()), log.requests[request].latency());
+        }
+        (right, all, found.ns.get() - moved)
+    }
+
+    fn assert_joined(server: Server, known: bool, least: f64) -> Simulated {
+        let simulated = server.run();
+        let moved = if known { 0 } else { 1_700_000_000_000_000_000 };
+        let (right, all, off) = joined(&simulated, known.then_some(Nanos::ZERO), moved);
+        assert!(right as f64 >= least * all as f64, "{right} of {all}: {server:?}");
+        assert!(off.abs() <= 200_000, "{off} ns");
+        simulated
+    }
+
+    #[test]
+    fn every_token_is_in_its_step() {
+        for seed in 0..8 {
+            assert_joined(Server { seed, ..SERVER }, false, 0.99);
+        }
+    }
+
+    #[test]
+    fn prompts_in_chunks_are_in_all_their_steps() {
+        for seed in 0..8 {
+            assert_joined(Server { seed, budget: 256, interval_us: 60_000, ..SERVER }, false, 0.99);
+        }
+    }
+
+    #[test]
+    fn preempted_requests_are_processed_again() {
+        let mut preemptions = 0;
+        for seed in 0..8 {
+            preemptions += assert_joined(Server { seed, cache: 3_000, ..SERVER }, false, 0.97).preemptions;
+        }
+        assert!(preemptions > 20, "{preemptions}");
+    }
+
+    #[test]
+    fn output_that_comes_steps_late_belongs_to_its_step_all_the_same() {
+        for seed in 0..4 {
+            assert_joined(Server { seed, way_back_us: (14_000, 4_000), ..SERVER }, true, 0.97);
+        }
+    }
+
+    /// Tokens in the right step of a load on vLLM, as shares: with the clock known, and with it moved; and how far that is off then.
+    fn recorded(bytes: &[u8]) -> (Recorded, [f64; 2], i64) {
+        let recorded = Recorded::read(bytes);
+        let joined = |moved: i64, known: Option<Nanos>| {
+            let mut log = recorded.log.clone();
+            log.requests.iter_mut().for_each(|one| one.due_ns = one.due_ns.map(|due| due - Nanos::new(moved)));
+            let arrivals = Arrival::of_log(&log, true);
+            let found = offset::offset(&recorded.steps, &arrivals, known).unwrap();
+            let members = members(&recorded.steps, &arrivals, &found.placed, found.ns);
+            let (mut right, mut all) = (0, 0);
+            for (place, step) in recorded.truth.iter().enumerate() {
+                for (request, tokens) in step {
+                    let found = members[*request].iter().find(|member| member.place == place);
+                    right += found.map_or(0, |found| found.tokens.min(*tokens));
+                    all += tokens;
+                }
+            }
+            (right as f64 / all as f64, found.ns.get() - moved)
+        };
+        let ((known, _), (fitted, off)) = (joined(0, Some(Nanos::ZERO)), joined(1_700_000_000_000_000_000, None));
+        (recorded, [known, fitted], off)
+    }
+
+    #[test]
+    fn tokens_of_loads_on_vllm_are_in_the_steps_that_its_scheduler_chose() {
+        for (bytes, least) in [
+            (&include_bytes!("../../tests/data/serving/dense.json.gz")[..], 1.0),
+            (include_bytes!("../../tests/data/serving/chunk.json.gz"), 1.0),
+            // Requests of equal length that arrive together are told apart only by luck.
+            (include_bytes!("../../tests/data/serving/padded.json.gz"), 0.98),
+        ] {
+            let (_, right, off) = recorded(bytes);
+            assert!(right.iter().all(|share| *share >= least), "{right:?}");
+            // Output of a busy server takes longer than is assumed.
+            assert!((-2_000_000..=200_000).contains(&off), "{off} ns");
+        }
+    }
+
+    #[test]
+    fn requests_that_vllm_preempts_are_found_again() {
+        let (recorded, right, off) = recorded(include_bytes!("../../tests/data/serving/preemption.json.gz"));
+        assert_eq!(recorded.preemptions, 24);
+        assert!(right.iter().all(|share| *share >= 0.99), "{right:?}");
+        assert!((-2_000_000..=200_000).contains(&off), "{off} ns");
+    }
+
+    /// What held the requests of a recorded load up.
+    fn held_up(bytes: &[u8]) -> Pressure {
+        let Recorded { steps, log, .. } = Recorded::read(bytes);
+        let arrivals = Arrival::of_log(&log, true);
+        let found = offset::offset(&steps, &arrivals, Some(Nanos::ZERO)).unwrap();
+        let members = members(&steps, &arrivals, &found.placed, found.ns);
+        let division = Division::new(&steps);
+        let rows = arrivals.iter().zip(&members).map(|(arrival, members)| {
+            let parts = division.parts(arrival, members, found.ns);
+            assert_eq!(Some(parts.sum()), log.requests[arrival.index].latency());
+            (arrival, members.as_slice(), parts)
+        });
+        Joined { steps: &steps, division: &division, rows: rows.collect(), offset: found.ns }.pressure()
+    }
+
+    #[test]
+    fn a_small_cache_preempts_and_large_prompts_interrupt() {
+        let share = |part: Nanos, pressure: &Pressure| part.get() as f64 / pressure.latency.get() as f64;
+        let cache = held_up(include_bytes!("../../tests/data/serving/preemption.json.gz"));
+        assert!((20..=28).contains(&cache.preempted.times), "{:?}", cache.preempted);
+        assert!(share(cache.queue.time + cache.preempted.time, &cache) > 0.4, "{cache:?}");
+        let prompts = held_up(include_bytes!("../../tests/data/serving/chunk.json.gz"));
+        assert!((0.05..0.3).contains(&share(prompts.interrupted.time, &prompts)), "{:?}", prompts.interrupted);
+        assert_eq!((prompts.preempted.requests, prompts.interrupted.requests > 10), (0, true));
+        assert!(prompts.interrupted.mixed_step > prompts.interrupted.decode_step);
+        // The others are not held up like this.
+        let padded = held_up(include_bytes!("../../tests/data/serving/padded.json.gz"));
+        assert!(share(padded.interrupted.time, &padded) < 0.05 && padded.preempted.requests == 0, "{padded:?}");
+    }
+
+    #[test]
+    fn a_count_of_tokens_that_cannot_be_is_not_believed() {
+        let mut log = SERVER.run().log;
+        log.requests[0].output_tokens = Some(u64::MAX);
+        let arrivals = Arrival::of_log(&log, true);
+        assert!(arrivals[0].outputs <= 64 * arrivals[0].chunks.len());
+        assert_eq!(Some(arrivals[1].outputs as u64), log.requests[1].output_tokens);
+    }
+
+    #[test]
+    fn requests_of_another_run_fit_nowhere() {
+        let (one, other) = (SERVER.run(), Server { seed: 99, ..SERVER }.run());
+        let arrivals = Arrival::of_log(&other.log, true);
+        assert!(offset::offset(&one.steps, &arrivals, None).is_none());
+    }
+}

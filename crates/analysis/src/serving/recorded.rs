@@ -1,0 +1,58 @@
+//! Loads on vLLM with the log of its scheduler, recorded on an H200 (`tests/live/h200_serve.sh`, then `tests/live/serving_truth.py`).
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use types::{Nanos, RequestClock, RequestLog, RequestRecord, RequestSource};
+
+use super::server_steps::{Group, ServerStep, ServerSteps};
+use crate::time::{Span, Spans};
+
+/// A load, and which request got how many tokens in which step.
+pub(super) struct Recorded {
+    pub(super) steps: ServerSteps,
+    pub(super) log: RequestLog,
+    /// Of every step: requests and their tokens.
+    pub(super) truth: Vec<Vec<(usize, u64)>>,
+    pub(super) preemptions: u64,
+}
+
+impl Recorded {
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        let mut text = String::new();
+        GzDecoder::new(bytes).read_to_string(&mut text).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let list = |value: &Value| value.as_array().unwrap().clone();
+        let time = |value: &Value| Nanos::new(value.as_i64().unwrap());
+        let group = |value: &Value| Group { sequences: value[0].as_u64().unwrap(), tokens: value[1].as_u64().unwrap() };
+        let step = |(index, row): (usize, Value)| ServerStep {
+            index: index as u64,
+            host: Span::new(time(&row[0]), time(&row[0]) + time(&row[1])),
+            device: Span::new(time(&row[2]), time(&row[3])),
+            context: group(&row[4]),
+            generation: group(&row[5]),
+        };
+        let request = |row: Value| RequestRecord {
+            due_ns: Some(time(&row[0])),
+            chunks_ns: list(&row[1]).iter().map(time).collect(),
+            input_tokens: row[2].as_u64(),
+            output_tokens: row[3].as_u64(),
+            ..RequestRecord::default()
+        };
+        let steps: Vec<_> = list(&document["steps"]).into_iter().enumerate().map(step).collect();
+        let part = |row: &Value| (row[0].as_u64().unwrap() as usize, row[1].as_u64().unwrap());
+        Self {
+            steps: ServerSteps { busy: Spans::union(steps.iter().map(|step| step.device)), list: steps },
+            log: RequestLog {
+                source: RequestSource::LlmPerf,
+                clock: RequestClock::Epoch,
+                requests: list(&document["requests"]).into_iter().map(request).collect(),
+                every_chunk: true,
+                duration_ns: None,
+            },
+            truth: list(&document["truth"]).iter().map(|step| list(step).iter().map(part).collect()).collect(),
+            preemptions: document["preempted"].as_u64().unwrap(),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Requests joined to steps, against the truth that the scheduler of the server logged.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use llm_perf_analysis::attribution::{AttributionSettings, attribute};
+use llm_perf_analysis::time::unix_zero;
+use llm_perf_analysis::{PlacedTimeline, join};
+use serde_json::Value;
+use testkit::need::reference;
+use types::timeline::Timeline;
+use types::{OffsetBasis, RequestJoin, Served};
+
+use crate::attribution_captures::{torch, unpacked};
+
+/// A load under the torch profiler, joined to its trace.
+fn joined(run: &str) -> (Served, Timeline) {
+    let read = |name: &str| std::fs::read(reference("serving").join(run).join(name)).unwrap();
+    let log = ingest::requests::read("traced.json", &read("traced.json")).unwrap();
+    let timeline = torch(&unpacked(&read("trace.json.gz")));
+    let attribution = attribute(&timeline, &AttributionSettings::default());
+    let devices = BTreeMap::new();
+    let placed = PlacedTimeline { timeline: &timeline, attribution: &attribution, rank: None, devices };
+    (join(&log, None, &[placed]).served, timeline)
+}
+
+fn quality(served: &Served) -> &RequestJoin {
+    served.serving.as_ref().unwrap().join.as_ref().unwrap()
+}
+
+/// Steps of the load, as the scheduler logged them.
+fn scheduled() -> Vec<Value> {
+    let file = std::fs::File::open(reference("serving/llama-8b/steps.jsonl.gz")).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let steps = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_traced = |step: &Value| step["tokens"].as_object().unwrap().keys().any(|id| id.starts_with("cmpl-traced-"));
+    steps.filter(is_traced).collect()
+}
+
+pub(crate) fn tokens_are_in_the_steps_that_the_scheduler_put_them_in() {
+    let ((served, timeline), truth) = (joined("llama-8b"), scheduled());
+    let join = quality(&served);
+    let between = truth[0]["wall_ns"].as_i64().unwrap() - truth[0]["mono_ns"].as_i64().unwrap();
+    let off = join.offset_ns.get() - (between - unix_zero(&timeline).unwrap_or_default().get());
+    assert_eq!(join.basis, OffsetBasis::Fitted);
+    assert!(off.abs() < 200_000, "{off} ns");
+    let mut expected: HashMap<usize, Vec<(u64, u64)>> = HashMap::new();
+    for (place, step) in truth.iter().enumerate() {
+        for (id, tokens) in step["tokens"].as_object().unwrap() {
+            let index = id.split('-').nth(2).unwrap().parse().unwrap();
+            expected.entry(index).or_default().push((place as u64, tokens.as_u64().unwrap()));
+        }
+    }
+    assert_eq!(expected.len(), served.requests.len());
+    for (index, steps) in expected {
+        let found: Vec<_> = served.requests[index].steps.iter().map(|step| (step.step, step.tokens)).collect();
+        assert_eq!(found, steps, "request {index}");
+    }
+    for request in &served.requests {
+        let parts = request.parts.unwrap();
+        assert_eq!((Some(parts.sum()), parts.unexplained_ns.get()), (request.latency_ns, 0));
+    }
+}
+
+pub(crate) fn steps_have_the_sequences_their_engine_says() {
+    let (served, _) = joined("llama-1b");
+    let join = quality(&served);
+    assert_eq!((join.steps_agreeing, join.steps), (238, 238));
+    assert_eq!((join.requests, join.requests_in_trace), (24, 24));
+}
