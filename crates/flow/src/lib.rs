@@ -22,5 +22,5 @@ pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, prin
 pub use verb::profile::{command, torch};
 pub use verb::{
     analyze, calibrate, compare, deep, doctor, export, fleet, import, pack, page, predict, profile, query, regions,
-    runs, show, sweep, unpack, validate, whatif, workload,
+    runs, serve, show, sweep, unpack, validate, whatif, workload,
 };

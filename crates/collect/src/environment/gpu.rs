@@ -120,7 +120,7 @@ pub(super) fn capture(folders: &[PathBuf]) -> GpuCapture {
 }
 
 /// By the loader's own rules first, then in the usual folders.
-fn start(folders: &[PathBuf]) -> Result<Nvml, NvmlError> {
+pub(super) fn start(folders: &[PathBuf]) -> Result<Nvml, NvmlError> {
     let first = match Nvml::builder().lib_path(LIBRARY.as_ref()).init() {
         Err(error @ NvmlError::LibloadingError(_)) => error,
         answer => return answer,

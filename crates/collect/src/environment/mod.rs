@@ -6,6 +6,7 @@
 mod container;
 mod cpu;
 mod driver;
+mod energy;
 mod file;
 mod gpu;
 mod memory;
@@ -15,6 +16,7 @@ mod variables;
 mod virtualisation;
 
 pub use driver::{InstalledDriver, installed_driver};
+pub use energy::EnergyMeter;
 pub use gpu::GpuProblem;
 pub use sampler::GpuSampler;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::guard::Guard;
+use super::guard::{Guard, VARIABLE};
 
 /// How long what a program left behind may take to end by itself: helpers of Python and of profilers end moments after it.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -56,6 +56,26 @@ impl Family {
     /// Whether what runs ends with us, however we end.
     pub(super) fn is_guarded(&self) -> bool {
         self.guard.is_some() && self.own.len() < Guard::MOST
+    }
+
+    /// A process is about to be started; what it is to have in its environment.
+    pub(super) fn expect(&mut self) -> Option<(&'static str, &str)> {
+        let guard = self.guard.as_mut()?;
+        guard.expect();
+        Some((VARIABLE, guard.mark()))
+    }
+
+    /// It was not.
+    pub(super) fn expect_none(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            guard.expect_none();
+        }
+    }
+
+    /// Processes that others started.
+    #[cfg(test)]
+    pub(super) fn leave_alone(&mut self, ids: &[u32]) {
+        self.strangers.extend(ids.iter().map(|id| id.cast_signed()));
     }
 
     /// A process was started.

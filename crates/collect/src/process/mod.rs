@@ -111,8 +111,13 @@ impl Process {
             }
         }
         let own_memory = usage::own_peak();
+        starting.envs(family.expect());
         let (started, asked) = (Instant::now(), monotonic());
-        let mut child = starting.spawn().map_err(|reason| failed(command, reason))?;
+        let spawned = starting.spawn();
+        if spawned.is_err() {
+            family.expect_none();
+        }
+        let mut child = spawned.map_err(|reason| failed(command, reason))?;
         let began = [asked, monotonic()];
         let id = libc::pid_t::try_from(child.id()).map_err(|_| failed(command, std::io::ErrorKind::Other.into()))?;
         let exit = ExitWatch::of(id);

@@ -10,6 +10,7 @@ pub(crate) mod metrics;
 pub mod model;
 pub(crate) mod progress;
 pub(crate) mod recorded;
+pub(crate) mod requests;
 pub(crate) mod subject;
 pub(crate) mod tables;
 pub mod target;

@@ -182,7 +182,8 @@ fn of_traces(
         let mut one = || -> Result<Vec<String>, UserError> {
             let opened = TraceFiles::open(std::slice::from_ref(file), progress)?;
             let traces = opened.read(request.subject.model_id().as_deref(), &request.regions, progress)?;
-            let imported = imported::analyse(folder.id(), traces, &request.subject, named.as_ref(), &request.regions)?;
+            let imported =
+                imported::analyse(folder.id(), traces, &request.subject, named.as_ref(), &request.regions, None)?;
             let tables = TablesRequest::new(&place, None, file)?;
             tables::write(&tables, &imported.traces.placed, &imported.traces.sources, &imported.metrics)?;
             Ok(imported.traces.missing)

@@ -6,6 +6,7 @@ use collect::run::RunFolder;
 use types::{Bytes, Hardware, Metrics, UserError};
 
 pub use crate::pipeline::model::workload::WorkloadRequest;
+pub use crate::pipeline::requests::RequestFile;
 pub use crate::pipeline::subject::NamedSubject;
 pub use crate::pipeline::tables::TablesRequest;
 pub use crate::pipeline::trace::regions::RegionChoice;
@@ -15,6 +16,7 @@ pub use collect::tool::ncu::Preset as NcuPreset;
 use crate::RunRequest;
 use crate::pipeline::folder::bundle::{self, Bundle};
 use crate::pipeline::folder::run::{EndedRun, run};
+use crate::pipeline::requests::Requests;
 use crate::pipeline::subject::imported::Imported;
 use crate::pipeline::trace::TraceFiles;
 use crate::pipeline::{folder::assumptions, model::analytic, recorded::provenance, subject::imported, tables};
@@ -30,6 +32,8 @@ pub struct ImportRequest {
     pub regions: RegionChoice,
     /// Where Parquet tables go, if anybody wants them.
     pub tables: Option<TablesRequest>,
+    /// Requests that their server answered meanwhile.
+    pub requests: Option<RequestFile>,
     /// Memory for large lists of rows; more spill to files.
     pub memory: Bytes,
 }
@@ -57,13 +61,14 @@ pub fn import(
 ) -> Result<Import, UserError> {
     let named = request.subject.named_hardware()?;
     let files = TraceFiles::open(&request.files, progress)?;
+    let requests = request.requests.as_ref().map(Requests::read).transpose()?;
     let device = named.as_ref().map(|hardware| hardware.id.clone());
     let run_request = RunRequest { model: request.subject.model_id(), device, ..run_request };
     let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.end_step("prepare")?;
         collect::spill::start(folder.path(), request.memory);
-        fill(folder, request, &files, named.as_ref(), progress)
+        fill(folder, request, &files, requests.as_ref(), named.as_ref(), progress)
     })?;
     Ok(Import { metrics, folder, missing })
 }
@@ -72,6 +77,7 @@ fn fill(
     folder: &mut RunFolder,
     request: &ImportRequest,
     files: &TraceFiles,
+    requests: Option<&Requests>,
     named: Option<&Hardware>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Metrics, Vec<String>), UserError> {
@@ -80,7 +86,7 @@ fn fill(
     provenance::write(folder, &provenance::of_sources(&traces.sources))?;
     progress("summing up");
     let Imported { traces, metrics, hardware } =
-        imported::analyse(folder.id(), traces, subject, named, &request.regions)?;
+        imported::analyse(folder.id(), traces, subject, named, &request.regions, requests)?;
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("import")?;
 

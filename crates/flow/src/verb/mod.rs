@@ -16,6 +16,7 @@ pub mod profile;
 pub mod query;
 pub mod regions;
 pub mod runs;
+pub mod serve;
 pub mod show;
 pub mod sweep;
 pub mod unpack;

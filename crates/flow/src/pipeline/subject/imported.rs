@@ -2,7 +2,8 @@
 
 use types::{Hardware, Metrics, UserError};
 
-use crate::pipeline::subject::{NamedSubject, ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::requests::Requests;
+use crate::pipeline::subject::{NamedSubject, ResolvedSubject, TracedRun, WorkloadSource, resolve, steps};
 use crate::pipeline::trace::Traces;
 use crate::pipeline::trace::regions::RegionChoice;
 
@@ -16,11 +17,13 @@ pub(crate) struct Imported {
 /// Analyses what was read, as a run of that name.
 pub(crate) fn analyse(
     run_id: &str,
-    traces: Traces,
+    mut traces: Traces,
     subject: &NamedSubject,
     named: Option<&Hardware>,
     regions: &RegionChoice,
+    requests: Option<&Requests>,
 ) -> Result<Imported, UserError> {
+    let requests = requests.map(|requests| requests.join(&mut traces)).transpose()?;
     let traced = TracedRun {
         run_id,
         engine: None,
@@ -31,10 +34,19 @@ pub(crate) fn analyse(
         config_dir: subject.config_dir.as_deref(),
         rate_may_lack: false,
     };
-    let ResolvedSubject { subject, hardware, devices, quality } = resolve(&traced, &traces)?;
+    let ResolvedSubject { subject: mut known, hardware, devices, quality } = resolve(&traced, &traces)?;
+    // A model that did not run, and so names nothing, has no work either.
+    let model = subject.model.as_ref().filter(|_| known.run.model.is_some());
+    if let Some((model, joined)) = model.zip(requests.as_ref())
+        && let Some(found) = steps::modelled(model, &subject.workload, joined, &traces, hardware.as_ref())?
+    {
+        known.steps = found.steps;
+        known.peak = known.peak.or(found.peak);
+    }
     let mut evidence = traces.evidence(&devices);
     evidence.regions = traces.regions(regions);
     evidence.quality.extend(quality);
-    let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
+    evidence.requests = requests;
+    let metrics = crate::pipeline::metrics::metrics(&known, &evidence);
     Ok(Imported { traces, metrics, hardware })
 }

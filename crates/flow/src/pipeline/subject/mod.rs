@@ -4,6 +4,7 @@ pub(crate) mod devices;
 mod fit;
 pub(crate) mod imported;
 pub(crate) mod modelled;
+mod steps;
 pub(crate) mod work;
 
 use std::collections::BTreeMap;

@@ -172,19 +172,22 @@ impl Traces {
         }
     }
 
+    /// Timelines with the names of their devices, as far as those are known.
+    pub(crate) fn timelines(&self, devices: &[BTreeMap<u32, DeviceId>]) -> Vec<PlacedTimeline<'_>> {
+        let placed = |(place, one)| {
+            let (Placed { timeline, attribution, rank }, devices): (&Placed, _) = (one, devices.get(place));
+            PlacedTimeline { timeline, attribution, rank: *rank, devices: devices.cloned().unwrap_or_default() }
+        };
+        self.placed.iter().enumerate().map(placed).collect()
+    }
+
     /// All of it as evidence; `devices` are the names of each timeline's devices.
     pub(crate) fn evidence(&self, devices: &[BTreeMap<u32, DeviceId>]) -> Evidence<'_> {
-        let timelines = self.placed.iter().zip(devices).map(|(one, devices)| PlacedTimeline {
-            timeline: &one.timeline,
-            attribution: &one.attribution,
-            rank: one.rank,
-            devices: devices.clone(),
-        });
         let clock = |(number, one): (u32, &Placed)| Clock { id: ClockId(number), ..one.timeline.clock.clone() };
         Evidence {
             clocks: (0u32..).zip(&self.placed).map(clock).collect(),
             trace: Some(Trace {
-                timelines: timelines.collect(),
+                timelines: self.timelines(devices),
                 counters: self.counters.clone(),
                 listed: self.listed.clone(),
                 sources: self.sources.clone(),

@@ -28,6 +28,12 @@ pub(super) struct DatasetFile {
     pub(super) content: std::io::Result<Vec<u8>>,
 }
 
+/// The pages that ship with the program, in order of their names.
+pub(crate) fn built_in_pages() -> impl Iterator<Item = &'static [u8]> {
+    let is_image = |path: &Path| path.extension().is_some_and(|extension| extension != "yaml");
+    PAGES.files().filter(move |file| is_image(file.path())).map(|file| file.contents())
+}
+
 /// Every file of a dataset, by name, readable or not.
 pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, UserError> {
     match settings.root.to_str().and_then(|root| root.strip_prefix(BUILT_IN)) {

@@ -10,6 +10,8 @@ use types::{Bytes, InputImage, InputPrompt, InputSet, Random, SchemaTag, UserErr
 
 use super::error::no_usable_inputs;
 use super::settings::{InferSettings, TEXT_MARK};
+pub(crate) use files::built_in_pages;
+
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
 

@@ -53,6 +53,8 @@ const PLACES: &[(&str, &[&str], Kind)] = &[
     ("metrics", &["disturbance", "*", "input"], Kind::Input),
     ("metrics", &["findings", "*", "quantities", "input"], Kind::Input),
     ("metrics", &["inputs", "*", "name"], Kind::Input),
+    ("metrics", &["requests", "*", "error"], Kind::Text),
+    ("metrics", &["requests", "*", "id"], Kind::Text),
     ("metrics", &["run", "weights"], Kind::Path),
     ("metrics", &["samples", "*", "input"], Kind::Input),
     ("metrics", &["trace", "sources", "*", "path"], Kind::Input),

@@ -1,0 +1,78 @@
+//! Requests of a load: read from a file, and joined to the traces of their server.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use analysis::{Apart, JoinedRequests};
+use types::{LoadEnergy, Objective, RequestLog, UserError};
+
+use crate::pipeline::trace::Traces;
+
+/// A file of requests, and what is asked of them.
+#[derive(Clone, Debug)]
+pub struct RequestFile {
+    /// What a load generator wrote.
+    pub path: PathBuf,
+    /// The latencies that are acceptable.
+    pub objective: Option<Objective>,
+}
+
+/// Requests, read.
+pub(crate) struct Requests {
+    /// As their file is named.
+    pub(crate) name: String,
+    /// What their client recorded.
+    pub(crate) log: RequestLog,
+    /// The latencies that are acceptable.
+    pub(crate) objective: Option<Objective>,
+    /// The load without a profiler, where there was one.
+    pub(crate) plain: Option<RequestLog>,
+    /// Energy of the load whose latencies these are.
+    pub(crate) energy: Option<LoadEnergy>,
+}
+
+impl Requests {
+    /// Reads a file.
+    pub(crate) fn read(file: &RequestFile) -> Result<Self, UserError> {
+        let name = file.path.display().to_string();
+        let log = ingest::requests::read(&name, &bytes(&file.path)?)?;
+        Ok(Self { name, log, objective: file.objective, plain: None, energy: None })
+    }
+
+    /// Joins them to the steps of their server, and tells the traces when it had none.
+    pub(crate) fn join(&self, traces: &mut Traces) -> Result<JoinedRequests, UserError> {
+        let joined = analysis::join(&self.log, self.objective.as_ref(), &traces.timelines(&[]));
+        if joined.apart == Some(Apart::NothingFits) {
+            let error = UserError::usage(format!("{}: these requests are not those of the trace", self.name));
+            return Err(error
+                .because("under no offset between their clocks does output arrive after the steps that made it")
+                .hint("pass the results of the load that ran while the trace was recorded"));
+        }
+        traces.missing.extend(joined.apart.map(|apart| format!("{}: {}", self.name, missing(apart))));
+        if let Some(placed) = traces.placed.get_mut(joined.timeline) {
+            placed.attribution.without_requests = joined.without.clone();
+        }
+        let joined = match &self.plain {
+            Some(plain) => joined.beside(plain, self.objective.as_ref()),
+            None => joined,
+        };
+        Ok(joined.with_energy(self.energy))
+    }
+}
+
+const fn missing(apart: Apart) -> &'static str {
+    match apart {
+        Apart::NoSteps => {
+            "requests are not joined to steps: the trace has no annotated steps of a serving engine with device work"
+        }
+        Apart::NoTimes => "requests are not joined to steps: the file does not say when they started",
+        Apart::NothingFits => "requests are not joined to steps: nothing fits",
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, UserError> {
+    let unreadable = UserError::io("read", path);
+    let mut contents = Vec::new();
+    collect::document::open(path).and_then(|mut file| file.read_to_end(&mut contents)).map_err(unreadable)?;
+    Ok(contents)
+}
