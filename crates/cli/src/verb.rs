@@ -47,6 +47,7 @@ verbs! {
         analyze => Analyze,
         compare => Compare,
         report => Report,
+        serve => Serve,
     }
     "Profile in depth" {
         deep => Deep,

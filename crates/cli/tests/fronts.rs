@@ -50,6 +50,11 @@ fn cause(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/causes").join(name)
 }
 
+/// A file of a load on a serving engine.
+fn serving(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/serving").join(name)
+}
+
 /// A run and everything it shows.
 struct Shown {
     terminal: String,
@@ -85,6 +90,8 @@ impl Shown {
 
 fn runs() -> Vec<(&'static str, Shown)> {
     let model = ["--model", "deepseek-ocr"];
+    let requests = serving("requests.json");
+    let requests = ["--requests", requests.to_str().unwrap(), "--slo", "ttft=40ms"];
     vec![
         ("torch profiler", Shown::import(&fixture("torch/dsocr-h200.json.gz"), &model)),
         ("nsys", Shown::import(&fixture("nsys/dsocr-h200.sqlite.gz"), &model)),
@@ -92,6 +99,7 @@ fn runs() -> Vec<(&'static str, Shown)> {
         ("uploads", Shown::import(&cause("uploads.json.gz"), &[])),
         ("training", Shown::import(&cause("training.json.gz"), &[])),
         ("host work", Shown::import(&cause("host.wire.gz"), &[])),
+        ("serving", Shown::import(&serving("trace.json.gz"), &requests)),
     ]
 }
 
@@ -236,6 +244,8 @@ impl Known {
                 part.zip(span).into_iter().for_each(|(part, span)| self.share(part / span));
             }
         }
+        self.read_engine_steps(metrics);
+        self.read_serving(metrics);
         let kernels = metrics["totals"]["kernel_ns"].as_f64().unwrap_or(spans);
         let mut families: std::collections::BTreeMap<&str, f64> = Default::default();
         for kernel in list(metrics, "kernels") {
@@ -258,6 +268,29 @@ impl Known {
                 finding["saves_share"].as_f64().unwrap_or(0.0);
         }
         savings.values().for_each(|share| self.share(share.min(1.0)));
+    }
+
+    /// Device time of all steps of an engine that do the same, and of one on average.
+    fn read_engine_steps(&mut self, metrics: &Value) {
+        let mut kinds: std::collections::BTreeMap<&str, Vec<f64>> = Default::default();
+        for step in list(&metrics["steps"], "list") {
+            kinds.entry(step["label"].as_str().unwrap_or("")).or_default().extend(step["device_ns"].as_f64());
+        }
+        for times in kinds.values() {
+            let sum: f64 = times.iter().sum();
+            self.time(sum);
+            self.time((sum / times.len() as f64).floor());
+        }
+    }
+
+    /// The mean latency, the shares of its parts, and the way back that the offset of clocks assumes.
+    fn read_serving(&mut self, metrics: &Value) {
+        let Some(parts) = metrics["serving"]["parts"].as_object() else { return };
+        let parts: Vec<f64> = parts.values().filter_map(Value::as_f64).collect();
+        let (sum, join) = (parts.iter().sum::<f64>(), &metrics["serving"]["join"]);
+        parts.iter().for_each(|part| self.share(part / sum));
+        self.time((sum / join["requests"].as_f64().unwrap()).floor());
+        self.time(join["offset_ns"].as_f64().unwrap() - join["offset_low_ns"].as_f64().unwrap());
     }
 
     fn time(&mut self, nanoseconds: f64) {

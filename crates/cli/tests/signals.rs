@@ -107,7 +107,7 @@ fn what_nohup_started_outlives_its_terminal() {
 fn our_own_death_is_that_of_the_command() {
     for signal in ["-KILL", "-QUIT", "-ABRT"] {
         let scratch = Scratch::new();
-        let script = "trap '' QUIT; sleep 613 & echo $! >>pids; echo $$ >>pids; echo >ready; wait";
+        let script = "trap '' QUIT; sleep 613 & echo $! >>pids; setsid sleep 614 & echo $! >>pids; echo $$ >>pids; echo >ready; wait";
         let mut child = start(&scratch, &[], script);
         wait_for("waited for the command", || scratch.path("ready").exists());
         send(signal, child.id());

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
-use flow::import::{self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, STANDARD_INPUT, TablesRequest};
-use types::{Bytes, Exit, UserError};
+use flow::import::{
+    self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, RequestFile, STANDARD_INPUT, TablesRequest,
+};
+use types::{Bytes, Exit, Objective, UserError};
 
 use crate::context::Context;
 use crate::resolution::{self, ModelFlags};
@@ -33,6 +35,12 @@ pub(crate) struct Arguments {
     /// Job name in the tables [default: name of the folder that holds the trace]
     #[arg(long, value_name = "NAME", requires = "tables")]
     job: Option<String>,
+    /// Results of the load that the server answered meanwhile: joins every request to its steps and kernels
+    #[arg(long, value_name = "FILE")]
+    requests: Option<PathBuf>,
+    /// Latencies that are acceptable, such as ttft=200ms,itl=30ms (also tpot, e2el): gives the goodput
+    #[arg(long, value_name = "LIST", requires = "requests")]
+    slo: Option<Objective>,
     /// Memory for the rows of the trace; the rest spills to $TMPDIR, else to the run folder [default: 512MB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<Bytes>,
@@ -52,6 +60,7 @@ Examples:
   llm-perf import report.sqlite --model deepseek-ocr workload.seq_len=286
   llm-perf import rank0.json rank1.json
   llm-perf import rank0.json.gz --tables tables --job monday
+  llm-perf import trace.json.gz --requests results.json --slo ttft=200ms
   ssh gpu-host cat trace.json.gz | llm-perf import - --json | jq .totals
 
 Formats, detected from the content and optionally compressed with gzip or zstd:
@@ -60,6 +69,10 @@ Formats, detected from the content and optionally compressed with gzip or zstd:
   Nsight Compute CSV (ncu --csv, page raw or details)
   .nsys-rep and .ncu-rep reports, exported with the installed nsys or ncu
   .wire files of the built-in collector
+
+Requests, with --requests: results of `vllm bench serve --save-result --save-detailed`, \
+`sglang.bench_serving --output-details`, AIPerf (profile_export.jsonl), GuideLLM, inference-perf, and \
+requests.jsonl of `llm-perf serve`.
 
 Several files must come from one run; use `llm-perf fleet DIR` for the traces of many ranks. The \
 files are not copied.";
@@ -93,7 +106,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let tables =
         tables.map(|(folder, trace)| TablesRequest::new(folder, arguments.job.as_deref(), trace)).transpose()?;
     let memory = arguments.memory.unwrap_or(import::MEMORY);
-    let request = ImportRequest { files, subject, regions, tables, memory };
+    let requests = arguments.requests.clone().map(|path| RequestFile { path, objective: arguments.slo });
+    let request = ImportRequest { files, subject, regions, tables, requests, memory };
     let run = resolution::run_request("import", &config, &given, arguments.out.as_deref())?;
     let kept = used(config, &request).to_yaml();
     let imported =

@@ -64,6 +64,17 @@ pub(crate) fn the_page_of_two_ranks_has_nothing_that_axe_core_objects_to() {
     assert_accessible(&scratch.path("run").join("report.html"));
 }
 
+pub(crate) fn the_page_of_a_load_has_nothing_that_axe_core_objects_to() {
+    let scratch = Scratch::served();
+    let browser = assert_accessible(&scratch.path("run").join("report.html"));
+    let canvas = "document.querySelector('#requests canvas')";
+    browser.wait(&format!("!!{canvas}.dataset.ready"));
+    browser.value(&format!("{canvas}.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'ArrowDown' }}))"));
+    browser.value("document.querySelector('#requests .panel td button').click()");
+    assert_eq!(browser.value("document.querySelectorAll('#requests .panel table').length"), json!(3));
+    assert_eq!(violations(&browser, &axe()), Vec::<String>::new(), "with a request and a step selected");
+}
+
 pub(crate) fn the_page_of_a_run_of_our_own_has_nothing_that_axe_core_objects_to() {
     let scratch = Scratch::new();
     let quick = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=4"];

@@ -16,6 +16,7 @@ testkit::suite! {
     [Need::Browser] => {
         page::a_real_capture_can_be_sorted_filtered_zoomed_and_summed,
         page::pictures_of_inputs_are_small_and_drawn,
+        page::requests_and_steps_lead_to_each_other_and_to_the_timeline,
         page::every_number_of_the_first_screen_leads_to_its_source_in_two_clicks,
         page::labels_stay_in_their_boxes,
         page::a_page_is_dark_where_wanted_fits_a_phone_and_prints_whole,
@@ -29,6 +30,7 @@ testkit::suite! {
     [Need::Browser, Need::Axe] => {
         accessibility::the_page_of_an_imported_run_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_two_ranks_has_nothing_that_axe_core_objects_to,
+        accessibility::the_page_of_a_load_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_run_of_our_own_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_fleet_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_comparison_has_nothing_that_axe_core_objects_to,

@@ -86,6 +86,42 @@ pub(crate) fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
     assert_quiet(&browser);
 }
 
+pub(crate) fn requests_and_steps_lead_to_each_other_and_to_the_timeline() {
+    let browser = browser();
+    let scratch = Scratch::served();
+    browser.open(&scratch.page(&["run"]));
+    let metrics = scratch.json("run", "metrics.json");
+    let canvas = "document.querySelector('#requests canvas')";
+    browser.wait(&format!("!!({canvas}.dataset.ready && {CANVAS}.dataset.ready)"));
+
+    // The second request to be due, by its number.
+    browser.value(&format!("{canvas}.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'ArrowDown' }}))"));
+    browser.value(&format!("{canvas}.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'ArrowDown' }}))"));
+    let tables = "[...document.querySelectorAll('#requests .panel table')].map((one) => one.tBodies[0].rows.length)";
+    let request = &metrics["requests"][1];
+    let parts = request["parts"].as_object().unwrap().values().filter(|part| number(part) != 0).count();
+    let steps = request["steps"].as_array().unwrap();
+    assert_eq!(browser.value(tables), json!([parts, steps.len()]));
+
+    // Its first step, and the requests in that.
+    browser.value("document.querySelectorAll('#requests .panel table')[1].querySelector('button').click()");
+    let step = &steps[0]["step"];
+    let title = browser.value("document.querySelector('#requests .panel h3').textContent");
+    assert!(title.as_str().unwrap().starts_with(&format!("step {step} (")), "{title}");
+    let is_in = |one: &&Value| one["steps"].as_array().unwrap().iter().any(|taken| taken["step"] == *step);
+    let inside = metrics["requests"].as_array().unwrap().iter().filter(is_in).count();
+    assert_eq!(browser.value(&format!("{tables}[0]")), json!(inside));
+
+    // The timeline shows that step, with a quarter of its time on either side.
+    browser.value("document.querySelector('#requests .panel > button').click()");
+    let timeline = CANVAS;
+    let seen = format!("{timeline}.dataset.to - {timeline}.dataset.from");
+    let step = &metrics["steps"]["list"][number(step) as usize];
+    let length = number(&step["device_end_ns"]) - number(&step["device_start_ns"]);
+    browser.wait(&format!("Math.abs({seen} - {}) < 10", length as f64 * 1.5));
+    assert_quiet(&browser);
+}
+
 pub(crate) fn pictures_of_inputs_are_small_and_drawn() {
     let scratch = Scratch::new();
     let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=2"];
@@ -161,6 +197,7 @@ pub(crate) fn every_number_of_the_first_screen_leads_to_its_source_in_two_clicks
         ("command", command),
         ("torch", Scratch::imported(&capture("torch/dsocr-h200.json.gz"))),
         ("nsys", Scratch::imported(&capture("nsys/dsocr-h200.sqlite.gz"))),
+        ("serving", Scratch::served()),
     ];
     for (name, scratch) in &runs {
         browser.open(&scratch.page(&["run"]));

@@ -37,6 +37,12 @@ int nvmlDeviceGetClockInfo(device_t d, int clock, unsigned *mhz) { *mhz = clock 
 int nvmlDeviceGetMaxClockInfo(device_t d, int clock, unsigned *mhz) { *mhz = clock == 1 ? 1980 : 3201; return SUCCESS; }
 int nvmlDeviceGetEnforcedPowerLimit(device_t d, unsigned *milliwatts) { *milliwatts = 700000; return SUCCESS; }
 int nvmlDeviceGetPowerUsage(device_t d, unsigned *milliwatts) { *milliwatts = 76500; return SUCCESS; }
+/* Half a joule more each time. */
+int nvmlDeviceGetTotalEnergyConsumption(device_t d, unsigned long long *millijoules) {
+    static unsigned long long counted = 1000000;
+    *millijoules = counted += 500;
+    return SUCCESS;
+}
 int nvmlDeviceGetTemperature(device_t d, int sensor, unsigned *celsius) { *celsius = 31; return SUCCESS; }
 int nvmlDeviceGetCurrentClocksThrottleReasons(device_t d, unsigned long long *reasons) { *reasons = 1; return SUCCESS; }
 int nvmlDeviceGetMigMode(device_t d, unsigned *now, unsigned *next) { *now = *next = 0; return SUCCESS; }

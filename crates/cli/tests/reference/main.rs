@@ -1,6 +1,7 @@
 //! Data of other people's runs, read in place; it is no part of this project.
 
 mod conclusions;
+mod imported;
 #[path = "../support/scratch.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod scratch;
@@ -10,6 +11,7 @@ mod strangers;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
 mod support;
+mod truth;
 mod verdicts;
 
 use testkit::need::Need;

@@ -3,16 +3,12 @@
 use serde_json::Value;
 use testkit::need::reference;
 
-use crate::scratch::{Output, Scratch};
+use crate::imported::{self, Imported};
 
 /// An imported trace: its metrics, and all that is said of it.
 fn import(name: &str) -> (Value, String) {
-    let scratch = Scratch::new();
-    let file = reference("third-party/traces-2").join(name).display().to_string();
-    let output = Output::of(scratch.command(&["import", "--out", "run", &file]));
-    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    let pages = ["report.md", "stakeholder_summary.md"].map(|page| scratch.text("run", page)).join("\n");
-    (scratch.json("run", "metrics.json"), format!("{pages}\n{}", output.stdout))
+    let Imported { metrics, pages, terminal } = imported::import(&[reference("third-party/traces-2").join(name)], &[]);
+    (metrics, format!("{pages}\n{terminal}"))
 }
 
 fn rules(metrics: &Value) -> Vec<&str> {

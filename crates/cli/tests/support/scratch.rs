@@ -38,6 +38,18 @@ impl Scratch {
         scratch
     }
 
+    /// A run folder made from a serving engine's trace and the requests of its load.
+    #[allow(dead_code, reason = "only pages of requests need it")]
+    pub(crate) fn served() -> Self {
+        let scratch = Self::new();
+        let file = |name: &str| format!("{}/tests/fixtures/serving/{name}", env!("CARGO_MANIFEST_DIR"));
+        let (trace, requests, model) = (file("trace.json.gz"), file("requests.json"), file("config.json"));
+        let files = ["import", &trace, "--requests", &requests, "--model", &model];
+        let output = Output::of(scratch.command(&[&files[..], &["--out", "run"]].concat()));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        scratch
+    }
+
     /// The page made again from a run folder.
     pub(crate) fn page(&self, arguments: &[&str]) -> PathBuf {
         let output = Output::of(self.command(&[&["report"], arguments, &["--out", "page.html"]].concat()));

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use types::LostTime;
 use types::view::{DeviceTimeView, RunView, StageView};
 
-use crate::pages::run::{findings, imported_facts, no_utilisation};
+use crate::pages::run::{findings, imported_facts, no_utilisation, serving};
 use crate::render::html_line;
 use crate::render::text::{capital, code, prose as plain};
 use crate::words::number::percent;
@@ -45,7 +45,7 @@ pub(super) fn answers(run: &RunView<'_>) -> Vec<Answer> {
         Answer {
             question: "Where does the time go?",
             text: time(run),
-            more: &["stages", "device-time", "treemap", "report"],
+            more: &["requests", "stages", "device-time", "treemap", "report"],
         },
         Answer {
             question: "How far is that from the hardware?",
@@ -58,7 +58,7 @@ pub(super) fn answers(run: &RunView<'_>) -> Vec<Answer> {
 }
 
 fn time(run: &RunView<'_>) -> String {
-    let mut said = Vec::new();
+    let mut said: Vec<String> = run.serving.as_ref().and_then(serving::whereabouts).into_iter().collect();
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let stages: Vec<String> = top.filter_map(|view| stage(run, view)).collect();
     if !stages.is_empty() {

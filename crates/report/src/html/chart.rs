@@ -199,7 +199,7 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
     Some(svg + "</svg>\n")
 }
 
-fn start(title: &str, height: f64) -> String {
+pub(super) fn start(title: &str, height: f64) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n",
@@ -208,7 +208,7 @@ fn start(title: &str, height: f64) -> String {
 }
 
 /// Some five round values from one to another.
-fn round_values(first: f64, last: f64, whole: bool) -> Vec<f64> {
+pub(super) fn round_values(first: f64, last: f64, whole: bool) -> Vec<f64> {
     let rough = (last - first) / 5.0;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough);

@@ -19,6 +19,8 @@ pub(super) struct Event {
 
 /// Lanes with events by start.
 pub(super) struct Lanes<'a> {
+    /// When the first event starts, on the clock of the recording.
+    pub(super) origin: i64,
     pub(super) span: i64,
     pub(super) names: Vec<&'a str>,
     pub(super) lanes: Vec<Lane>,
@@ -37,6 +39,7 @@ pub(super) struct Lane {
 
 #[derive(Serialize)]
 struct Document<'a> {
+    origin: i64,
     span: i64,
     names: &'a [&'a str],
     lanes: Vec<Columns<'a>>,
@@ -60,34 +63,39 @@ struct Columns<'a> {
 impl Lanes<'_> {
     /// The text that goes into the page.
     pub(super) fn encoded(&self) -> Option<String> {
-        let document = Document {
+        encoded(&Document {
+            origin: self.origin,
             span: self.span,
             names: &self.names,
             lanes: self.lanes.iter().map(columns).collect(),
             events: self.events,
             first_cause: self.first_cause,
             gathered: self.lanes.iter().flat_map(|lane| &lane.events).any(|event| event.count > 1),
-        };
-        let json = serde_json::to_vec(&document).ok()?;
-        let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
-        deflated.write_all(&json).ok()?;
-        Some(BASE64_STANDARD.encode(deflated.finish().ok()?))
+        })
     }
+}
+
+/// A document as text for the page.
+pub(super) fn encoded(document: &impl Serialize) -> Option<String> {
+    let json = serde_json::to_vec(document).ok()?;
+    let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    deflated.write_all(&json).ok()?;
+    Some(BASE64_STANDARD.encode(deflated.finish().ok()?))
+}
+
+/// Each value less the one before it, the first less zero.
+pub(super) fn differences(values: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut before = 0;
+    values.map(|value| value - std::mem::replace(&mut before, value)).collect()
 }
 
 fn columns(lane: &Lane) -> Columns<'_> {
     let events = &lane.events;
-    let mut before = 0;
-    let differences = events.iter().map(|event| {
-        let difference = event.start - before;
-        before = event.start;
-        difference
-    });
     let gathered = events.iter().any(|event| event.count > 1);
     Columns {
         name: &lane.name,
         kind: lane.kind,
-        start: differences.collect(),
+        start: differences(events.iter().map(|event| event.start)),
         length: events.iter().map(|event| event.length).collect(),
         names: events.iter().map(|event| event.name).collect(),
         depth: events.iter().map(|event| event.depth).collect(),

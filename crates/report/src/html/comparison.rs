@@ -16,6 +16,8 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
     let title = format!("{} compared with {}", side(&comparison.base), side(&comparison.with));
     let judged = compare::comparability(comparison) == Comparability::Comparable;
     let parts = [
+        ("requests", "Requests", &comparison.requests),
+        ("request-parts", "Where requests of the recorded load spend their time (means)", &comparison.request_parts),
         ("stages", "Stages", &comparison.stages),
         ("steps", "Steps", &comparison.steps),
         ("device-time", "Device time", &comparison.device_time),

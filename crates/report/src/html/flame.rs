@@ -73,7 +73,7 @@ pub(super) fn flame(run: &RunView<'_>) -> Option<String> {
     if events < LEAST_FRAMES {
         return None;
     }
-    Lanes { span, names, lanes, events, first_cause: None }.encoded()
+    Lanes { origin: 0, span, names, lanes, events, first_cause: None }.encoded()
 }
 
 fn place<'a>(

@@ -10,7 +10,8 @@ use crate::render::{Block, Page};
 const FOLDER: &str = "charts";
 
 /// Sections of the page whose pictures are shown, and the words of the heading that they stand below.
-const PLACES: [(&str, &str); 4] = [
+const PLACES: [(&str, &str); 5] = [
+    ("latencies", "Requests"),
     ("stages", "Per-Stage Timings"),
     ("device-time", "Device Time"),
     ("lost-time", "Lost Time"),

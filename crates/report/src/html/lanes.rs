@@ -43,6 +43,7 @@ pub fn lanes(timeline: &Timeline, stretches: &[IdleStretch], most: usize) -> Opt
         resolution = resolution.saturating_mul(2).max(1);
     }
     let lanes = Lanes {
+        origin: first,
         span: last - first,
         names: names
             .order

@@ -15,12 +15,14 @@ mod forecast;
 mod illustration;
 mod inputs;
 mod lanes;
+mod latencies;
 mod lettering;
 mod origin;
 mod picture;
 mod point;
 mod ranks;
 mod regions;
+mod requests;
 mod roofline;
 mod series;
 mod shell;
@@ -121,6 +123,7 @@ pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
         }));
     };
     let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
+    add("latencies", "Latencies of requests", one(latencies::histograms(run)));
     add("stages", "Stages", one(bars::stage_bars(run)));
     add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
     add("treemap", "Time by kernel and module", treemap::treemaps(run));
@@ -154,7 +157,8 @@ pub struct RunPage<'a> {
 /// The file.
 pub fn run_page(page: &RunPage<'_>) -> String {
     let RunPage { run, documents, thumbnails, pages, lanes } = *page;
-    let mut sections: Vec<Section> = Vec::new();
+    let requests = requests::requests(run);
+    let mut sections: Vec<Section> = requests.iter().map(|_| requests::section(run)).collect();
     for picture in pictures(run, &documents) {
         let caption = [picture.caption.as_str(), &picture.note].into_iter().filter(|text| !text.is_empty());
         let figure = shell::figure(&caption.collect::<Vec<_>>().join(", "), &picture.svg);
@@ -164,7 +168,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         }
     }
     let flame = flame::flame(run);
-    let mut data = Vec::new();
+    let mut data: Vec<_> = requests.iter().map(|requests| ("requests", requests.as_str())).collect();
     if let Ok(lanes) = lanes {
         data.push(("lanes", lanes));
         sections.push(canvas("timeline", "Timeline", "lanes", "of streams and threads"));

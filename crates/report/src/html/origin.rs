@@ -9,8 +9,20 @@ struct Origin {
     table: &'static [&'static str],
 }
 
-const ORIGINS: [Origin; 13] = [
+const ORIGINS: [Origin; 15] = [
     Origin { section: "inputs", keys: &["images"], how: "as given", table: &["report-inputs"] },
+    Origin {
+        section: "requests",
+        keys: &["requests", "serving", "steps"],
+        how: "measured by the client and in the trace; which steps processed a request is derived",
+        table: &["report-requests"],
+    },
+    Origin {
+        section: "latencies",
+        keys: &["requests", "serving"],
+        how: "measured by the client",
+        table: &["report-requests"],
+    },
     Origin { section: "stages", keys: &["stages"], how: "measured", table: &["report-per-stage-timings"] },
     Origin { section: "device-time", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
     Origin {
@@ -66,11 +78,12 @@ const ORIGINS: [Origin; 13] = [
 ];
 
 /// A table that numbers of the first screen lead to: its anchor, the keys that it prints, and how they were got.
-const TABLES: [(&str, &[&str], &str); 12] = [
+const TABLES: [(&str, &[&str], &str); 13] = [
     ("report-aggregates", &["throughput", "aggregates", "samples"], "measured"),
     ("report-per-stage-timings", &["stages", "aggregates"], "measured"),
     ("report-mfu-and-mbu", MODELLED, "modelled work over measured time, relative to peak"),
     ("report-device-time", &["device_time"], "measured"),
+    ("report-requests", &["serving", "requests"], "measured by the client; parts of latencies are derived from steps"),
     ("report-steps", &["steps"], "measured"),
     ("report-top-kernels", &["kernels"], "measured"),
     ("report-lost-time", &["lost_time"], "measured time minus modelled roofline time"),

@@ -1,5 +1,3 @@
-"use strict";
-(() => {
   const byId = (id) => document.getElementById(id);
   const factors = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
 
@@ -61,14 +59,6 @@
   addEventListener("hashchange", openTarget);
   openTarget();
 
-  const words = (ns) => {
-    const size = Math.abs(ns);
-    if (size >= 1e9) return `${(ns / 1e9).toPrecision(3)} s`;
-    if (size >= 1e6) return `${(ns / 1e6).toPrecision(3)} ms`;
-    if (size >= 1e3) return `${(ns / 1e3).toPrecision(3)} us`;
-    return `${Math.round(ns)} ns`;
-  };
-
   const inflate = async (text) => {
     const packed = atob(text);
     const bytes = new Uint8Array(packed.length);
@@ -76,6 +66,9 @@
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     return JSON.parse(await new Response(stream).text());
   };
+
+  // The timeline, once it is drawn.
+  let timeline = null;
 
   // Draws lanes of events into an element: the timeline, and the flame graph, whose time is the width of its frames.
   const lanesView = (view, data) => {
@@ -88,8 +81,7 @@
     const noun = isFlame ? "frames" : "events";
     let top = axis;
     for (const lane of data.lanes) {
-      let at = 0;
-      lane.start = Float64Array.from(lane.start, (step) => (at += step));
+      lane.start = sums(lane.start);
       lane.length = Float64Array.from(lane.length);
       // Far-left events can only matter as far back as the longest one reaches.
       lane.longest = lane.length.reduce((a, b) => Math.max(a, b), 0);
@@ -102,15 +94,18 @@
       ? `${data.events.toLocaleString("en")} ${noun}, shown as ${shown.toLocaleString("en")} after merging sub-pixel neighbours; llm-perf report --full keeps them all.`
       : `${data.events.toLocaleString("en")} ${noun}.`;
     canvas.style.height = `${top + 4}px`;
-    let range = { from: 0, to: data.span };
     let wanted = "";
     let selected = null;
     let hover = null;
     const context = canvas.getContext("2d");
-    // Asking for the width of an element is slow; it is asked for once in each drawing.
-    let width = canvas.clientWidth - label;
-    const x = (ns) => label + ((ns - range.from) / (range.to - range.from)) * width;
-    const ns = (px) => range.from + ((px - label) / width) * (range.to - range.from);
+    const place = { span: data.span, label, width: canvas.clientWidth - label };
+    const redraw = onceAFrame(() => draw());
+    const { range, show, ns, x } = zoomable(canvas, place, redraw, {
+      Escape: () => {
+        [selected, sum.textContent] = [null, ""];
+        show(0, data.span);
+      },
+    });
     const hues = { kernels: 207, copies: 32, idle: 215, ranges: 270, operators: 150, calls: 345, frames: 24 };
     const matches = data.names.map(() => true);
     const hash = data.names.map((name) => [...name].reduce((all, c) => (all * 31 + c.charCodeAt(0)) >>> 0, 7) % 30);
@@ -136,26 +131,14 @@
     };
 
     const draw = () => {
-      const scale = devicePixelRatio || 1;
-      const [w, h] = [canvas.clientWidth, top + 4];
-      width = w - label;
-      if (canvas.width !== Math.round(w * scale) || canvas.height !== Math.round(h * scale)) {
-        canvas.width = Math.round(w * scale);
-        canvas.height = Math.round(h * scale);
-      }
+      const h = top + 4;
+      const w = cleared(canvas, context, h);
+      place.width = w - label;
       [canvas.dataset.from, canvas.dataset.to] = [range.from, range.to];
       const style = getComputedStyle(document.body);
-      const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-      context.setTransform(scale, 0, 0, scale, 0, 0);
-      context.clearRect(0, 0, w, h);
-      context.font = "11px system-ui, sans-serif";
-      context.fillStyle = style.color;
-      const step = 10 ** Math.floor(Math.log10((range.to - range.from) / 4));
-      for (let at = Math.ceil(range.from / step) * step; at <= range.to; at += step * ((range.to - range.from) / step > 12 ? 5 : 1)) {
-        context.fillRect(x(at), axis - 5, 1, 5);
-        if (x(at) + 52 < w) context.fillText(words(at), x(at) + 2, axis - 8);
-      }
-      const perNs = width / (range.to - range.from);
+      const dark = isDark();
+      drawAxis(context, range, x, axis, w);
+      const perNs = place.width / (range.to - range.from);
       for (const lane of data.lanes) {
         const colours = new Map();
         context.fillStyle = style.color;
@@ -188,41 +171,13 @@
         context.fillStyle = dark ? "rgba(255,255,255,.14)" : "rgba(11,98,168,.14)";
         context.fillRect(x(selected.from), 0, Math.max(x(selected.to) - x(selected.from), 1), h);
       }
-      if (hover) {
-        const texts = [hover.text, hover.more];
-        const wide = Math.min(Math.max(...texts.map((text) => context.measureText(text).width)) + 12, w - 8);
-        const left = Math.min(hover.x + 10, w - wide - 4);
-        const up = Math.min(hover.y + 12, h - 38);
-        context.fillStyle = dark ? "#000" : "#fff";
-        context.fillRect(left, up, wide, 34);
-        context.strokeStyle = style.color;
-        context.strokeRect(left, up, wide, 34);
-        context.fillStyle = style.color;
-        texts.forEach((text, line) => context.fillText(text, left + 6, up + 14 + 14 * line, wide - 12));
-      }
+      if (hover) drawHint(context, hover, w, h);
     };
-    let waiting = false;
-    const redraw = () => {
-      if (waiting) return;
-      waiting = true;
-      requestAnimationFrame(() => {
-        waiting = false;
-        draw();
-      });
-    };
-    const show = (from, to) => {
-      const least = Math.min(100, data.span || 1);
-      const span = Math.min(Math.max(to - from, least), Math.max(data.span, 1));
-      const start = Math.min(Math.max(from, 0), Math.max(data.span - span, 0));
-      range = { from: start, to: start + span };
-      redraw();
-    };
-    const zoom = (factor, at) => show(at - (at - range.from) * factor, at + (range.to - at) * factor);
     const under = (px, py) => {
       const lane = data.lanes.find((one) => py >= one.top && py < one.top + one.levels * row);
       if (!lane || px < label) return null;
       const [at, level] = [ns(px), Math.floor((py - lane.top) / row)];
-      const near = (range.to - range.from) / width;
+      const near = (range.to - range.from) / place.width;
       for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= at + near; index++) {
         if (Math.min(lane.depth[index], lane.levels - 1) === level && lane.start[index] + lane.length[index] >= at - near) return { lane, index };
       }
@@ -260,7 +215,7 @@
     canvas.addEventListener("pointermove", (event) => {
       const { offsetX: px, offsetY: py } = event;
       if (drag?.shift) {
-        const by = ((px - drag.px) / width) * (drag.range.to - drag.range.from);
+        const by = ((px - drag.px) / place.width) * (drag.range.to - drag.range.from);
         show(drag.range.from - by, drag.range.to - by);
         return;
       }
@@ -289,31 +244,6 @@
       const [from, length] = [found.lane.start[found.index], found.lane.length[found.index]];
       show(from - length * 0.02, from + length * 1.02);
     });
-    canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.altKey && Math.abs(event.deltaX) < Math.abs(event.deltaY) && document.activeElement !== canvas) return;
-      event.preventDefault();
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        const by = (event.deltaX / width) * (range.to - range.from);
-        show(range.from + by, range.to + by);
-      } else zoom(Math.exp(event.deltaY / 400), ns(event.offsetX));
-    }, { passive: false });
-    canvas.addEventListener("keydown", (event) => {
-      const [span, middle] = [range.to - range.from, (range.from + range.to) / 2];
-      const does = {
-        "+": () => zoom(0.5, middle),
-        "=": () => zoom(0.5, middle),
-        "-": () => zoom(2, middle),
-        ArrowLeft: () => show(range.from - span / 8, range.to - span / 8),
-        ArrowRight: () => show(range.from + span / 8, range.to + span / 8),
-        Escape: () => {
-          [selected, sum.textContent] = [null, ""];
-          show(0, data.span);
-        },
-      }[event.key];
-      if (!does) return;
-      event.preventDefault();
-      does();
-    });
     part(".all").addEventListener("click", () => show(0, data.span));
     find.addEventListener("input", () => {
       wanted = find.value.toLowerCase();
@@ -324,12 +254,22 @@
     new ResizeObserver(redraw).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     draw();
+    if (!isFlame) {
+      timeline = {
+        origin: data.origin,
+        reveal: (from, to) => {
+          show(from - (to - from) / 4, to + (to - from) / 4);
+          canvas.closest("details").open = true;
+          canvas.scrollIntoView({ block: "center" });
+          canvas.focus({ preventScroll: true });
+        },
+      };
+    }
     canvas.dataset.ready = performance.now().toFixed(1);
   };
 
   for (const view of document.querySelectorAll(".view")) {
     inflate(byId(`data-${view.dataset.of}`).content.textContent)
-      .then((data) => lanesView(view, data))
+      .then((data) => (view.dataset.of === "requests" ? requestsView(view, data, () => timeline) : lanesView(view, data)))
       .catch((error) => (view.querySelector(".about").textContent = `Cannot draw this chart: ${error}`));
   }
-})();

@@ -8,7 +8,14 @@ use crate::render::escape::escape;
 /// The style of pictures, which a file of one has too.
 pub(super) const PICTURE_STYLE: &str = include_str!("picture.css");
 const STYLE: &str = concat!(include_str!("picture.css"), include_str!("page.css"));
-const SCRIPT: &str = include_str!("page.js");
+/// The files of the script, in one scope.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("canvas.js"),
+    include_str!("requests.js"),
+    include_str!("page.js"),
+    "})();\n"
+);
 
 /// A section of the page.
 pub(super) struct Section {

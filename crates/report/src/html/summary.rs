@@ -1,9 +1,10 @@
 //! The first screen: what happened in one sentence, five numbers, and the answers to four questions.
 
 use types::view::RunView;
+use types::{Latency, Quantile};
 
 use super::answers::{self, Answer, answers};
-use crate::pages::run::{device, headline, imported_facts, model};
+use crate::pages::run::{device, headline, imported_facts, model, serving};
 use crate::render::escape::escape;
 use crate::render::html_line;
 use crate::words::number::{milliseconds, percent, tokens_per_second};
@@ -29,7 +30,8 @@ pub(super) struct FirstScreen {
 pub(super) fn of_run(run: &RunView<'_>) -> FirstScreen {
     FirstScreen {
         title: title(run),
-        headline: headline(run),
+        // The first answer below says where the latency goes.
+        headline: run.serving.as_ref().map_or_else(|| headline(run), |view| format!("**{}**", serving::answer(view))),
         source: verdict_source(run),
         numbers: numbers(run),
         answers: answers(run),
@@ -77,6 +79,9 @@ pub(super) fn html(screen: FirstScreen, find: impl Fn(&[&'static str]) -> Option
 
 /// The parts of the page that the first sentence is taken from, the best first.
 fn verdict_source(run: &RunView<'_>) -> &'static [&'static str] {
+    if run.serving.is_some() {
+        return &["report-requests", "report"];
+    }
     match (run.commands.is_empty(), imported_facts(run.metrics), run.engine_steps.is_empty()) {
         (false, ..) => &["report"],
         (true, None, _) => &["report-aggregates", "stages", "report-per-stage-timings", "report"],
@@ -100,6 +105,7 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
     const DEVICE: &[&str] = &["report-device-time", "stakeholder_summary-device-time"];
     const STEPS: &[&str] = &["report-steps", "steps"];
     const KERNELS: &[&str] = &["report-top-kernels", "kernels"];
+    const REQUESTS: &[&str] = &["report-requests"];
     const RUNS: &[&str] = &["report"];
     let (rates, used) = (&run.metrics.times.throughput, &run.metrics.utilisation);
     let mut found = Vec::new();
@@ -112,6 +118,16 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         let times = command.facts.wall_ms.as_ref();
         let how = if command.measured > 1 { "measured, median" } else { "measured, one run" };
         add("wall time", times.map(|times| milliseconds(times.median)), how, RUNS);
+    }
+    if let Some(load) = run.serving.as_ref().map(|view| &view.serving.load) {
+        let time = |latency: Option<Latency>, of: fn(&Latency) -> Quantile| latency.map(|one| of(&one).ns.to_string());
+        add("time to first token, p50", time(load.ttft, |one| one.p50), "measured by the client", REQUESTS);
+        add("time to first token, p99", time(load.ttft, |one| one.p99), "measured by the client", REQUESTS);
+        add("time per output token, p50", time(load.tpot, |one| one.p50), "measured by the client", REQUESTS);
+        add("end-to-end latency, p50", time(load.e2el, |one| one.p50), "measured by the client", REQUESTS);
+        add("output throughput", load.output_throughput.map(tokens_per_second), "measured by the client", REQUESTS);
+        let joules = load.joules_per_output_token.map(|joules| joules.to_string());
+        add("energy per output token", joules, "counted by the GPUs", REQUESTS);
     }
     add("time to first token", rates.ttft_ns.map(|time| time.to_string()), "measured, median per inference", RATES);
     add("time per output token", rates.time_per_output_token_ns.map(|time| time.to_string()), "measured", RATES);

@@ -51,6 +51,7 @@ pub(crate) const ASSUMPTIONS: &[(&str, &[&str])] = &[
     (
         "assumes.share",
         &[
+            "?all kernels take {share:bare} of their time",
             "?fp32 GEMMs and convolutions in FP32 take {share:bare} of their time",
             "?few_blocks GEMMs with fewer blocks than multiprocessors take the share of multiprocessors that they use",
             "?head kernels of the LM head take {share:bare} of their time",
@@ -76,7 +77,7 @@ pub(crate) const ASSUMPTIONS: &[(&str, &[&str])] = &[
 
 /// What the recording adds to any of them.
 const RECORDING: &[&str] = &[
-    "in this recording the host launches too slowly to gain more; with a host that runs ahead of the GPU, it saves at most {at_most}",
+    "the host is as slow as recorded; if it ran ahead of the GPU, this would save at most {at_most}",
     "?may_have_waited the trace does not show when the host waits for the GPU, so the lower bound is zero",
     "?waits_unknown the trace does not show when the host waits for the GPU, so the upper bound covers all of that work",
 ];

@@ -34,7 +34,9 @@ impl Spoken for Comparison {
         let runs = self.base.iter_mut().chain(&mut self.with);
         runs.filter_map(|run| run.disturbed.as_mut()).for_each(remark::say);
         self.differences.iter_mut().for_each(|difference| difference.meaning.say());
-        let tables: [&mut Vec<Change>; 8] = [
+        let tables: [&mut Vec<Change>; 10] = [
+            &mut self.requests,
+            &mut self.request_parts,
             &mut self.stages,
             &mut self.commands,
             &mut self.memory,

@@ -1,6 +1,6 @@
 //! What each finding about ranks says: one row a rule. `{ranks}` and `{cost}` are those of the finding.
 
-use super::rule::RuleWords;
+use super::rule_rows::RuleWords;
 
 /// Every rule about ranks.
 pub(crate) const FLEET_RULES: &[RuleWords] = &[

@@ -15,6 +15,7 @@ pub(crate) const fn cause(cause: IdleCause) -> &'static str {
         IdleCause::Launching => "launch overhead",
         IdleCause::HostWork => "other CPU work",
         IdleCause::Queued => "delay between launch and start",
+        IdleCause::NoRequest => "waiting for requests",
         IdleCause::NotRecorded => "unknown cause",
     }
 }

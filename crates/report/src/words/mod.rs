@@ -15,6 +15,8 @@ pub(crate) mod kind;
 pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;
+mod rule_rows;
+pub(crate) mod serving;
 mod template;
 
 use types::{Finding, Metrics};

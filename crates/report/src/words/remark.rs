@@ -120,6 +120,13 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
     ),
     ("workload.not-reported", &["the program did not report its workload"]),
     (
+        "workload.served",
+        &[
+            "?joined the lengths of some requests are unknown",
+            "the lengths of the requests are unknown; pass the results of the load generator with `--requests FILE`",
+        ],
+    ),
+    (
         "workload.no-prompt-length",
         &["the prompt length is unknown[[ ({reasons:reason})]]; pass `workload.seq_len=N` or `--workload NAME`"],
     ),
@@ -183,6 +190,8 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
     ("untested.steps-only-first", &["only the first side has such steps"]),
     ("untested.steps-only-second", &["only the second side has such steps"]),
     ("untested.other-batches", &["the steps of the two sides have different batches"]),
+    ("untested.few-requests", &["too few requests on one side to estimate the noise"]),
+    ("untested.one-load", &["one load per side, so the noise is unknown"]),
     ("untested.few-steps", &["too few steps on one side to estimate the noise"]),
     ("untested.few-repeats", &["too few repeats of {inputs|input}: {base} and {with}[[; each side needs {needed}]]"]),
     ("untested.busy", &["the machine was busy: {reason}"]),

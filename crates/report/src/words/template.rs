@@ -139,6 +139,7 @@ pub(crate) fn base(base: Base) -> &'static str {
         Base::OperatorTime => "operator time",
         Base::LostTime => "lost time",
         Base::CommunicationTime => "communication time",
+        Base::Latency => "request latency",
         Base::OtherRanks => "the other ranks' time",
         Base::ProfiledPass => "the profiled pass",
         Base::PeakCompute => "peak FLOP/s",

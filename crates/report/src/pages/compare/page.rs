@@ -11,6 +11,7 @@ use crate::render::text::{code, codes, prose};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
 use crate::words::number::{UNKNOWN, known, milliseconds, percent};
+use crate::words::serving::compared;
 
 /// Widest name of an operator, kernel or module on a terminal, next to a verdict and without one.
 const NAME: [usize; 2] = [28, 34];
@@ -22,12 +23,18 @@ pub fn page(comparison: &Comparison, most_rows: usize) -> Page {
     page.facts(sides(comparison, true));
     page.heading("Differences");
     page.table_or(&differences(comparison), "None known.");
-    page.heading("Stages");
-    // Markdown drops leading spaces, so depth is shown by a sign.
-    timed(&mut page, "stage", &comparison.stages, |depth, name| match depth {
-        0 => name.to_owned(),
-        _ => format!("{} {name}", ">".repeat(depth)),
-    });
+    if !comparison.requests.is_empty() {
+        page.heading("Requests");
+        timed(&mut page, "latency", &comparison.requests, |_, name| compared(name));
+    }
+    if shows_stages(comparison) {
+        page.heading("Stages");
+        // Markdown drops leading spaces, so depth is shown by a sign.
+        timed(&mut page, "stage", &comparison.stages, |depth, name| match depth {
+            0 => name.to_owned(),
+            _ => format!("{} {name}", ">".repeat(depth)),
+        });
+    }
     if !comparison.commands.is_empty() {
         page.heading("Commands");
         timed(&mut page, "command", &comparison.commands, |_, name| code(name));
@@ -61,8 +68,13 @@ pub fn terminal(comparison: &Comparison, most_rows: usize) -> String {
     let mut page = Page::new("");
     page.callout(READ_FIRST, caveats(comparison));
     page.facts(sides(comparison, false));
-    page.table_or(&timed_table("stage", &comparison.stages, indented), "Neither side measured a stage.");
-    page.list(untested(&comparison.stages));
+    if !comparison.requests.is_empty() {
+        page.table(&timed_table("latency", &comparison.requests, |_, name| compared(name)));
+        page.list(untested(&comparison.requests));
+    }
+    if shows_stages(comparison) {
+        timed(&mut page, "stage", &comparison.stages, indented);
+    }
     if !comparison.commands.is_empty() {
         page.table(&timed_table("command", &comparison.commands, |_, name| prose(name)));
         page.list(untested(&comparison.commands));
@@ -153,6 +165,11 @@ fn differences(comparison: &Comparison) -> Table {
     table
 }
 
+/// Whether stages, or that there are none, are of interest: requests to a server need none.
+fn shows_stages(comparison: &Comparison) -> bool {
+    comparison.requests.is_empty() || !comparison.stages.is_empty()
+}
+
 fn indented(depth: usize, name: &str) -> String {
     "  ".repeat(depth) + &prose(name)
 }
@@ -182,8 +199,9 @@ fn timed_table(noun: &str, changes: &[Change], named: impl Fn(usize, &str) -> St
 }
 
 /// Tables of everything else: their heads, what a row is, and the rows.
-fn parts(comparison: &Comparison) -> [(&'static str, &'static str, &[Change]); 6] {
+fn parts(comparison: &Comparison) -> [(&'static str, &'static str, &[Change]); 7] {
     [
+        ("Where requests of the recorded load spend their time (means)", "part", &comparison.request_parts),
         ("Memory", "memory", &comparison.memory),
         ("Steps", "step", &comparison.steps),
         ("Device time", "device time", &comparison.device_time),
@@ -212,9 +230,10 @@ fn part_table(noun: &str, changes: &[Change], most_rows: usize, wide: bool) -> T
     if !wide {
         table = table.widest(NAME[usize::from(counts)]);
     }
+    let is_requests = noun == "part";
     for row in changes.iter().take(most_rows) {
         let mut cells = vec![
-            code(name(row)),
+            if is_requests { compared(&row.name) } else { code(name(row)) },
             row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
             amount(&row.base),
             amount(&row.with),
@@ -277,6 +296,13 @@ mod tests {
     }
 
     #[test]
+    fn loads_on_two_servers() {
+        insta::assert_snapshot!("loads_on_a_terminal", printed(&sample::loads().spoken()));
+        let page = page(&sample::loads().spoken(), 9).markdown();
+        assert!(page.contains("| others' prefill ") && page.contains("| load, per output token |"), "{page}");
+    }
+
+    #[test]
     fn runs_that_hardly_compare() {
         insta::assert_snapshot!("apart_on_a_terminal", printed(&sample::apart()));
     }
@@ -298,7 +324,7 @@ mod tests {
 
     #[test]
     fn every_sample_is_a_valid_document() {
-        for comparison in [sample::repeats(), sample::runs(), sample::apart(), sample::empty()] {
+        for comparison in [sample::repeats(), sample::runs(), sample::apart(), sample::loads(), sample::empty()] {
             let found = crate::validate(&serde_json::to_vec(&comparison.spoken()).unwrap()).unwrap();
             assert_eq!(found.violations, []);
         }

@@ -8,6 +8,7 @@ use super::caveats::{Comparability, comparability, disturbed};
 use crate::render;
 use crate::render::text::prose;
 use crate::words::number::{count, grouped, known, percent, signed};
+use crate::words::serving::compared;
 
 /// Widest line of a terminal.
 pub(super) const WIDTH: usize = 100;
@@ -40,7 +41,8 @@ pub(super) fn amount(side: &Measured) -> String {
 /// The whole comparison in one line, for a log.
 pub(super) fn summary(comparison: &Comparison) -> String {
     const MOST: usize = 4;
-    let tables = [&comparison.stages, &comparison.commands, &comparison.memory, &comparison.steps];
+    let tables =
+        [&comparison.requests, &comparison.stages, &comparison.commands, &comparison.memory, &comparison.steps];
     let told = tables.into_iter().flatten().filter(|row| row.change.is_some()).map(|row| {
         let verdict = match row.verdict {
             ChangeVerdict::NoEvidence => "",
@@ -137,12 +139,14 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
 /// What the numbers rest on.
 pub(super) fn basis(comparison: &Comparison) -> String {
     let times = match comparison.common_inputs {
+        _ if !comparison.requests.is_empty() => "latencies of the requests of a load".to_owned(),
         None => "stage times of one instance".to_owned(),
         Some(0) => "no input in common".to_owned(),
         Some(1) => "stage medians of the common input".to_owned(),
         Some(inputs) => format!("stage medians summed over {}", count(inputs, "common input")),
     };
     let unit = match comparison.replication {
+        Replication::Repeats if !comparison.requests.is_empty() => "the requests of one load per side".to_owned(),
         Replication::Repeats => "repeats within one run per side".to_owned(),
         Replication::Runs => {
             format!("{} and {}", count(comparison.base.len() as u64, "run"), count(comparison.with.len() as u64, "run"))
@@ -154,30 +158,41 @@ pub(super) fn basis(comparison: &Comparison) -> String {
 /// The stages that changed, in one sentence each; or that none did. No verdict is given on sides that do not compare.
 pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
     let comparable = comparability(comparison);
+    let is_latency = |row: &Change| comparison.requests.iter().any(|one| one.name == row.name);
+    let told = |row: &Change| if is_latency(row) { compared(&row.name) } else { row.name.clone() };
     let line = |row: &Change| {
         let more = if row.verdict == ChangeVerdict::Slower { "more" } else { "less" };
         let size = format!("{} {more} time", percent(row.change.map(f64::abs)));
         match comparable {
             Comparability::Comparable => {
-                format!("{} is {}: {size}, 95% interval {}", row.name, verdict(row), interval(row.interval))
+                format!("{} is {}: {size}, 95% interval {}", told(row), verdict(row), interval(row.interval))
             }
-            other => format!("{}: {size}{}", row.name, other.but()),
+            other => format!("{}: {size}{}", told(row), other.but()),
         }
     };
     let none = |what: &str| format!("no evidence of change in {what}{}", comparable.but());
     let (stages, commands) = (&comparison.stages[..], &comparison.commands[..]);
-    let (rows, what) = if stages.is_empty() && !commands.is_empty() {
+    let (rows, what) = if !comparison.requests.is_empty() {
+        (&comparison.requests[..], "any latency of requests")
+    } else if stages.is_empty() && !commands.is_empty() {
         (commands, "the command's time")
     } else {
         (stages, "any stage")
     };
-    let mut lines: Vec<String> = changed(rows).map(line).collect();
+    // A mean is told where the median does not tell it.
+    let is_told = |row: &&Change| {
+        let median = row.name.strip_suffix("mean").map(|latency| format!("{latency}p50"));
+        !median.is_some_and(|median| changed(rows).any(|row| row.name == median))
+    };
+    let mut lines: Vec<String> = changed(rows).filter(is_told).map(line).collect();
     match (lines.is_empty(), tested(rows)) {
         (true, _) if rows.is_empty() => lines = without_stages(comparison, line, none),
         (true, true) => lines.push(none(what)),
         (true, false) => {
             lines.push(
-                format!("{what} could not be tested for a change").replace("any stage could not", "no stage could"),
+                format!("{what} could not be tested for a change")
+                    .replace("any stage could not", "no stage could")
+                    .replace("any latency of requests could not", "no latency of requests could"),
             );
             lines.extend(changed(&comparison.steps).map(line));
         }

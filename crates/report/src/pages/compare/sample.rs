@@ -146,6 +146,36 @@ pub(crate) fn apart() -> Comparison {
     compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05.into()))
 }
 
+/// The same load on two servers, the second of which answers later.
+pub(crate) fn loads() -> Comparison {
+    let one = |path: &str, longer: f64| {
+        let quantile = |time: f64| {
+            let of = |share: f64| (time * (1.0 + longer) * share * 1e6) as i64;
+            json!({"ns": of(1.0), "low_ns": of(0.98), "high_ns": of(1.03)})
+        };
+        let latency = |time: f64, n: u64| json!({"mean": quantile(time), "p50": quantile(time * 0.9), "p90": quantile(time * 2.0), "p99": quantile(time * 3.0), "n": n});
+        let load = json!({
+            "requests": 200, "completed": 200, "failed": 0, "duration_ns": 10_000_000_000_u64, "input_tokens": 100_000,
+            "output_tokens": 20_000, "output_throughput": 2_000.0, "ttft": latency(40.0, 200), "tpot": latency(7.0, 200),
+            "itl": latency(7.0, 19_800), "e2el": latency(740.0, 200),
+        });
+        let parts = json!({
+            "queue_ns": (4e9 * (1.0 + 4.0 * longer)) as i64, "own_prefill_ns": 3_000_000_000_u64,
+            "other_prefill_ns": 2_000_000_000_u64, "decode_ns": 130_000_000_000_u64, "host_ns": 0, "recompute_ns": 0,
+            "return_ns": 1_000_000_000, "unexplained_ns": 0,
+        });
+        let join = json!({
+            "offset_ns": 0, "offset_low_ns": 0, "offset_high_ns": 0, "basis": "same_clock", "requests": 200,
+            "requests_in_trace": 200, "tokens": 20_000, "steps": 900, "steps_agreeing": 900,
+        });
+        let serving = json!({"source": "llm_perf", "clock": "monotonic", "load": load, "parts": parts, "join": join});
+        let mut metrics = empty_metrics(path);
+        metrics.served.serving = serde_json::from_value(serving).unwrap();
+        RunRecords { metrics, ..run(path, 0.0, 0.0) }
+    };
+    compare(Sides { base: &[one("eight", 0.0)], with: &[one("sixteen", 0.12)] }, Some(0.05.into()))
+}
+
 /// Two runs that measured nothing.
 pub(crate) fn empty() -> Comparison {
     let one = |path: &str| RunRecords { metrics: empty_metrics(path), ..run(path, 0.0, 0.0) };

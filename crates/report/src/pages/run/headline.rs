@@ -3,17 +3,18 @@
 use types::view::RunView;
 
 use super::phrase::imported_facts;
-use super::{command, imported};
+use super::{command, imported, serving};
 use crate::words::number::{milliseconds, percent, tokens_per_second};
 
-/// What matters first: of a command, of files that another tool wrote, or of a model that was measured here.
+/// What matters first: of a command, of a load on a server, of files that another tool wrote, or of a model that was measured here.
 pub(crate) fn headline(run: &RunView<'_>) -> String {
     if let Some(command) = run.commands.first() {
         return command::headline(command) + ".";
     }
-    match imported_facts(run.metrics) {
-        Some(_) => imported::headline(run),
-        None => measured(run),
+    match (&run.serving, imported_facts(run.metrics)) {
+        (Some(view), _) => serving::headline(view),
+        (None, Some(_)) => imported::headline(run),
+        (None, None) => measured(run),
     }
 }
 

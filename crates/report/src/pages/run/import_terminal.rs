@@ -1,4 +1,4 @@
-//! What `llm-perf import` ends with: totals, stages, the first kernels, how much could be attributed, and what to do next.
+//! What `llm-perf import` ends with: requests, totals, stages, the first kernels, how much could be attributed, and what to do next.
 
 use types::view::{DeviceTimeView, NextStep, RunView};
 use types::{Nanos, TraceFacts};
@@ -6,7 +6,7 @@ use types::{Nanos, TraceFacts};
 use super::imported::stage_table;
 use super::kernels::{NAME, counter_table};
 use super::phrase::{device as device_name, indented, mfu, set_aside};
-use super::{caveats, communication, findings, steps};
+use super::{caveats, communication, findings, serving, steps};
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
@@ -23,6 +23,7 @@ const SAVINGS: usize = 3;
 pub fn import_terminal(run: &RunView<'_>) -> String {
     let mut page = Page::default();
     caveats::callout(&mut page, run.metrics);
+    serving::terminal(&mut page, run);
     blocks(&mut page, run);
     page.terminal()
 }

@@ -24,6 +24,9 @@ mod recorded;
 mod report;
 #[cfg(test)]
 pub(crate) mod sample;
+#[cfg(test)]
+pub(crate) mod sample_serving;
+pub(crate) mod serving;
 mod show;
 mod steps;
 pub(crate) mod summary;
@@ -48,7 +51,7 @@ pub use terminal::{stage_times_terminal, terminal};
 mod tests {
     use types::documents;
 
-    use super::sample;
+    use super::{sample, sample_serving};
 
     #[test]
     fn the_reference_explains_every_key_of_the_document() {
@@ -61,7 +64,8 @@ mod tests {
 
     #[test]
     fn the_documents_the_pages_come_from_follow_their_schema() {
-        for metrics in [sample::metrics(), sample::without_peak(), sample::empty()] {
+        let serving = [sample_serving::traced(), sample_serving::client_alone()];
+        for metrics in [sample::metrics(), sample::without_peak(), sample::empty()].into_iter().chain(serving) {
             let found = crate::validate(&serde_json::to_vec(&metrics).unwrap()).unwrap();
             assert_eq!(found.violations, [], "{:?}", metrics.run);
         }

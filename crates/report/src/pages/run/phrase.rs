@@ -1,5 +1,6 @@
 //! Words and figures that more than one page of a run needs.
 
+use super::serving;
 use types::view::RunView;
 use types::{Environment, Metrics, SetAside, Stage, StageSummary, TraceFacts};
 
@@ -31,6 +32,9 @@ pub(crate) fn imported_facts(metrics: &Metrics) -> Option<&TraceFacts> {
 pub(crate) fn extent(metrics: &Metrics) -> String {
     if let Some(facts) = imported_facts(metrics) {
         return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
+    }
+    if let Some(serving) = &metrics.served.serving {
+        return serving::extent(&serving.load);
     }
     if metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
         // Only the program knows which instance belongs to which input.

@@ -7,7 +7,8 @@ use super::headline::headline;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, no_utilisation, overhead, stage};
 use super::quality::quality;
 use super::{
-    caveats, communication, critical_path, device_time, findings, imported, lost, memory, recorded, steps, tries,
+    caveats, communication, critical_path, device_time, findings, imported, lost, memory, recorded, serving, steps,
+    tries,
 };
 use crate::render::Page;
 use crate::render::Table;
@@ -27,8 +28,18 @@ pub fn report_page(run: &RunView<'_>, environment: &Environment) -> Page {
     let mut page = Page::new(&format!("Profile of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     caveats::callout(&mut page, metrics);
     page.paragraph(&headline(run));
-    page.paragraph(&imported.map_or_else(|| method(metrics), |facts| imported::method(run, facts)));
+    // Requests say themselves how they were measured.
+    let of_client_alone = run.serving.is_some() && metrics.conditions.trace.is_none();
+    if !of_client_alone {
+        page.paragraph(&imported.map_or_else(|| method(metrics), |facts| imported::method(run, facts)));
+    }
     findings::section(&mut page, run);
+    serving::section(&mut page, run);
+    if of_client_alone {
+        quality(&mut page, run);
+        machine(&mut page, metrics, environment);
+        return page;
+    }
     match imported {
         Some(facts) => imported::stages(&mut page, run, facts),
         None => stages(&mut page, run),

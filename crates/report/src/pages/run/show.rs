@@ -15,6 +15,7 @@ use crate::render::text::Text;
 use crate::words::caveat::READ_FIRST;
 use crate::words::idle;
 use crate::words::number::{count, known, milliseconds, percent, time_share};
+use crate::words::serving::part;
 
 /// Parts of a character cell, from an eighth to the whole.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -50,6 +51,7 @@ pub fn glance(run: &RunView<'_>, settings: &Glance, strong: impl Fn(&str) -> Str
             let _ = write!(text, "\n{}\n{}", strong(title), bars(rows, settings.width));
         }
     };
+    list("latency of a request (share of the mean)", &latency(run, &settings));
     list("stages (share of run)", &stages(run, &settings));
     list("device time (share of span)", &device_time(run, &settings));
     list("lost time (share of lost time)", &lost(run, &settings));
@@ -71,6 +73,16 @@ struct Row {
 
 fn is_wanted(settings: &Glance, stage: Option<Stage>) -> bool {
     settings.stage.is_none_or(|wanted| stage.is_some_and(|stage| stage.is_within(wanted)))
+}
+
+fn latency(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
+    let parts = run.serving.iter().filter(|_| settings.stage.is_none()).flat_map(|view| &view.parts);
+    let row = |view: &types::view::PartView| Row {
+        name: part(view.name).to_owned(),
+        share: view.share.unwrap_or_default(),
+        figure: percent(view.share),
+    };
+    parts.map(row).collect()
 }
 
 fn stages(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {

@@ -1,13 +1,13 @@
 //! What kind of run a trace shows, and its steps.
 
 use types::view::{EngineStepsView, RunView};
-use types::{StepLabel, TraceFacts};
+use types::{Nanos, StepLabel, TraceFacts};
 
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, sentence};
 use crate::words::kind::Phrase;
-use crate::words::number::{count, grouped, known, milliseconds, tokens_per_second};
+use crate::words::number::{count, grouped, known, milliseconds, percent, tokens_per_second};
 
 /// Steps shown.
 const STEPS: usize = 20;
@@ -37,11 +37,16 @@ fn engine_step(view: &EngineStepsView) -> String {
     let who = who.map(|who| format!(" with {who}")).unwrap_or_default();
     let tokens = view.tokens.filter(|tokens| *tokens > 0);
     let tokens = tokens.map(|tokens| format!(", {}", count(tokens, "token"))).unwrap_or_default();
-    let rate = view.tokens_per_second.map(|rate| format!(" ({})", tokens_per_second(rate))).unwrap_or_default();
+    let rate =
+        view.tokens_per_second.map(|rate| format!(" ({} of device time)", tokens_per_second(rate))).unwrap_or_default();
     let each = if view.steps > 1 { format!(", {} each on average", known(view.mean_ns)) } else { String::new() };
+    let roofline = view.roofline_mean_ns.map(|time| format!(", roofline time {time}")).unwrap_or_default();
     let accepted = if view.label == Some(StepLabel::Verify) { "; accepted tokens are not recorded" } else { "" };
     let steps = count(view.steps, &noun);
-    format!("{steps}{of}{who}{tokens}: {} of device time{each}{rate}{accepted}.", view.device_ns)
+    if view.device_ns == Nanos::ZERO {
+        return format!("{steps}{of}{who}{tokens}.");
+    }
+    format!("{steps}{of}{who}{tokens}: {} of device time{each}{roofline}{rate}{accepted}.", view.device_ns)
 }
 
 /// What kind of run it is.
@@ -70,10 +75,13 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         .into_iter()
         .chain(spread("device time per step", &steps.device_ms));
     page.list(engine_steps(run).into_iter().chain(spreads));
-    let mut table =
-        Table::new("step | kind | >wall | >host | >device | >kernels | >prompts | >decoding sequences | >tokens");
+    let has_work = steps.list.iter().any(|step| step.work.is_some());
+    let work = if has_work { " | >roofline | >MFU | >MBU" } else { "" };
+    let mut table = Table::new(&format!(
+        "step | kind | >wall | >host | >device | >kernels | >prompts | >decoding sequences | >tokens{work}"
+    ));
     for step in steps.list.iter().take(STEPS) {
-        table.row([
+        let mut cells = vec![
             code(&step.name),
             known(step.label.map(StepLabel::name)),
             step.wall_ns.to_string(),
@@ -83,7 +91,12 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
             known(step.batch.map(|batch| batch.context.sequences)),
             known(step.batch.map(|batch| batch.generation.sequences)),
             known(step.batch.and_then(|batch| batch.tokens)),
-        ]);
+        ];
+        if has_work {
+            cells.push(known(step.work.and_then(|work| work.roofline_ns)));
+            cells.extend([step.work.and_then(|work| work.mfu), step.work.and_then(|work| work.mbu)].map(percent));
+        }
+        table.row(cells);
     }
     page.table(&table);
     if steps.list.len() > STEPS {

@@ -8,7 +8,7 @@ use types::{Environment, Nanos, Severity, Stage};
 
 use super::findings::basis;
 use super::phrase::{device, extent, imported_facts, model};
-use super::{appendix, caveats, headline};
+use super::{appendix, caveats, headline, serving};
 use crate::render::Page;
 use crate::render::text::{prose, sentence};
 use crate::words::kind::Phrase;
@@ -51,12 +51,22 @@ fn what_ran(run: &RunView<'_>) -> String {
     let named = metrics.run.model.as_deref().map_or("An unnamed model".to_owned(), prose);
     let subject = format!("{named} on {}", prose(&device(metrics)));
     let Some(facts) = facts else { return format!("{subject}: {}.", extent(metrics)) };
+    let traces = count(facts.sources.len() as u64, "trace");
+    if let Some(view) = &run.serving {
+        let load = serving::extent(&view.serving.load);
+        return format!(
+            "{subject}: a serving engine under a load of {load}; read from {traces} and the client's results."
+        );
+    }
     let kind = facts.kind.as_ref().map(|kind| format!("{}, ", kind.kind.phrase())).unwrap_or_default();
-    format!("{subject}: {kind}read from {}.", count(facts.sources.len() as u64, "trace"))
+    format!("{subject}: {kind}read from {traces}.")
 }
 
 /// The times a user of the model sees, or how busy its devices were.
 fn number(run: &RunView<'_>) -> String {
+    if let Some(view) = &run.serving {
+        return [serving::answer(view), serving::whereabouts(view).unwrap_or_default()].join(" ").trim().to_owned();
+    }
     let rates = &run.metrics.times.throughput;
     let busy = match run.device_time.as_slice() {
         [one] if run.engine_steps.is_empty() => one.busy.map(|share| {
