@@ -2,7 +2,8 @@
 
 use types::view::RunView;
 
-use super::chart::{Bar, Row, rows};
+use super::palette::of_words;
+use super::rows::{Bar, Row, rows};
 use crate::words::number::percent;
 
 /// Causes drawn.
@@ -18,7 +19,7 @@ pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
         bars: vec![Bar {
             from: 0.0,
             to: part.share,
-            class: if part.cause.contains("host") { "c-copies" } else { "c-compute" },
+            class: of_words(&part.cause).unwrap_or_else(|| "f-other".to_owned()),
             hint: format!("{}: {}", part.cause, part.ns),
             interval: None,
         }],

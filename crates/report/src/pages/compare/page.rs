@@ -112,9 +112,16 @@ pub fn stages_terminal(comparison: &Comparison) -> String {
 }
 
 /// What makes the sides hard to compare, what changed, and how the gate ended.
-pub(crate) fn conclusions_page(comparison: &Comparison) -> Page {
+fn conclusions_page(comparison: &Comparison) -> Page {
     let mut page = Page::new("Comparison");
     page.callout(READ_FIRST, caveats(comparison));
+    page.list(conclusions(comparison));
+    page
+}
+
+/// What changed, and how the gate ended.
+pub(crate) fn verdicts_page(comparison: &Comparison) -> Page {
+    let mut page = Page::new("Comparison");
     page.list(conclusions(comparison));
     page
 }

@@ -5,7 +5,7 @@ pub(crate) mod csv;
 mod markdown;
 mod panel;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod scale;
 mod series;
 mod table;
@@ -15,3 +15,4 @@ pub use chart::chart;
 pub use csv::csv;
 pub use markdown::page;
 pub use terminal::terminal;
+pub(crate) use terminal::{axes, caveats};
