@@ -23,7 +23,7 @@ pub fn analytic_page(report: &AnalyticReport, manifest: Option<&RunManifest>) ->
     add("modes", "Forecast by execution mode", report.forecast.as_ref().and_then(modes));
     add("modules", "Modules by roofline time", modules(report));
     add("memory", "Memory", memory(report));
-    let body = analytic::summary_page(report).html("summary");
+    let body = analytic::summary_page(report).html_below("summary");
     sections.push(Section::new("summary", "Figures", body));
     let notices: Vec<Notice> =
         analytic::caveats(report).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)).collect();

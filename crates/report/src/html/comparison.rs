@@ -40,7 +40,7 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
         let of = "of time by module on both sides, as wide as the longer side, in the colour of the change";
         sections.push(canvas("difference", "Difference flame graph of modules", "difference", of));
     }
-    let body = compare::page(comparison, most_rows).html("comparison");
+    let body = compare::page(comparison, most_rows).html_below("comparison");
     sections.push(Section::new("comparison", "Figures", body));
     let notices: Vec<Notice> =
         compare::caveats(comparison).iter().map(|text| Notice::new(CaveatKind::NotComparable, text)).collect();

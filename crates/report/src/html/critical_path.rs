@@ -4,6 +4,7 @@ use types::view::RunView;
 
 use super::palette::of_words;
 use super::rows::{Bar, Row, rows};
+use crate::render::text::Text;
 use crate::words::number::percent;
 
 /// Causes drawn.
@@ -15,7 +16,7 @@ const LEAST: f64 = 0.001;
 pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
     let parts = &run.metrics.conclusions.critical_path;
     let row = |part: &types::CriticalPathPart| Row {
-        name: part.cause.to_string(),
+        name: Text::new(&part.cause).plain(),
         bars: vec![Bar {
             from: 0.0,
             to: part.share,

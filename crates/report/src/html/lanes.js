@@ -7,6 +7,7 @@
       lane.link = sums(lane.link);
       // Far-left events can only matter as far back as the longest one reaches.
       lane.longest = lane.length.reduce((a, b) => Math.max(a, b), 0);
+      lane.whole = lane.start.reduce((all, start, index) => Math.max(all, start + lane.length[index]), 0);
       lane.depths = lane.depth.reduce((a, b) => Math.max(a, b), 0) + 1;
       lane.isDevice = ["kernels", "copies"].includes(lane.kind);
     }

@@ -28,7 +28,9 @@ pub const MOST_EVENTS: usize = 150_000;
 pub fn lanes(timeline: &Timeline, view: &TimelineView, most: usize, reference: &str) -> Option<String> {
     let mut names = Names::default();
     let mut details = Details::new(timeline);
-    let mut found = marked(view, &mut names);
+    // Our own engine writes its stages down itself.
+    let is_ours = native_lanes(timeline).is_some();
+    let mut found = if is_ours { Vec::new() } else { marked(view, &mut names) };
     found.extend(device_lanes(timeline, view, &mut names, &mut details));
     found.extend(idle(timeline, view, &mut names));
     found.extend(host_lanes(timeline, &mut names));

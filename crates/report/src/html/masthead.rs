@@ -69,7 +69,18 @@ pub(super) fn of_manifest(manifest: Option<&RunManifest>) -> About {
     let command =
         manifest.filter(|manifest| !manifest.command.is_empty()).map(|manifest| code(&manifest.command.join(" ")));
     let version = manifest.map(|manifest| format!("llm-perf {}", prose(&manifest.tool_version)));
-    vec![("command", command), ("when", manifest.map(|manifest| prose(&manifest.started_at))), ("version", version)]
+    vec![
+        ("command", command),
+        ("when", manifest.map(|manifest| prose(&seconds(&manifest.started_at)))),
+        ("version", version),
+    ]
+}
+
+/// A time of day to the second.
+fn seconds(time: &str) -> String {
+    let (day, rest) = time.split_at_checked(19).unwrap_or((time, ""));
+    let zone = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    format!("{} {zone}", day.replacen('T', " ", 1)).trim_end().to_owned()
 }
 
 /// `3 inputs: 286 prompt tokens, 30 generated, batch 1`, in ranges where they differ.
@@ -140,6 +151,12 @@ mod tests {
         assert!(shown.contains("Read this first") && shown.contains("<strong>Machine disturbed.</strong>"), "{shown}");
         assert!(shown.contains("9 of 9 runs. <em>Do not compare"), "{shown}");
         assert_eq!(banner(&[]), "");
+    }
+
+    #[test]
+    fn a_time_of_day_is_told_to_the_second() {
+        assert_eq!(seconds("2026-11-19T01:42:56.954+00:00"), "2026-11-19 01:42:56 +00:00");
+        assert_eq!(seconds("yesterday"), "yesterday");
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod regions;
 mod requests;
 mod roofline;
 mod rows;
+mod seen;
 mod series;
 mod shell;
 mod stack;
@@ -178,7 +179,10 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         let figure = shell::figure(&caption.collect::<Vec<_>>().join(", "), &picture.svg);
         match sections.last_mut().filter(|last| last.id == picture.id) {
             Some(section) => section.body += &figure,
-            None => sections.push(Section::new(picture.id, picture.title, figure)),
+            None => {
+                let seen = seen::html(picture.id, run);
+                sections.push(Section::new(picture.id, picture.title, seen + &figure));
+            }
         }
     }
     let flames = flame::flames(run);
@@ -199,7 +203,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
         open: matches!(page, RunPageKind::Report | RunPageKind::Regions),
-        ..Section::new(page.id(), page.title(), text.html(page.id()))
+        ..Section::new(page.id(), page.title(), text.html_below(page.id()))
     }));
     let anchors = anchors(&sections);
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));

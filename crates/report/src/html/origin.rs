@@ -9,7 +9,7 @@ struct Origin {
     table: &'static [&'static str],
 }
 
-const ORIGINS: [Origin; 15] = [
+const ORIGINS: [Origin; 16] = [
     Origin { section: "inputs", keys: &["images"], how: "as given", table: &["report-inputs"] },
     Origin {
         section: "requests",
@@ -69,6 +69,7 @@ const ORIGINS: [Origin; 15] = [
         table: &["report-ranks", "report-device-time"],
     },
     Origin { section: "flame", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
+    Origin { section: "callers", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
     Origin {
         section: "forecast",
         keys: &["forecast_total", "predicted_total_time_ms", "measured_total_time_ms"],

@@ -13,7 +13,7 @@ pub fn sweep_page(found: &Sweep, manifest: Option<&RunManifest>) -> String {
     let chart = sweep::chart(found);
     let sections = [
         Section::new("chart", "Times and rates along the first axis", shell::figure("", &chart)),
-        Section::new("points", "Points", sweep::page(found, "sweep.csv", "").html("points")),
+        Section::new("points", "Points", sweep::page(found, "sweep.csv", "").html_below("points")),
     ];
     let notices: Vec<Notice> =
         sweep::caveats(found).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)).collect();

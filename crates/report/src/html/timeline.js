@@ -136,25 +136,26 @@
         context.fillStyle = palette[classes[index]];
         for (let level = 0; level < lane.levels; level++) {
           const bottom = lane.top + level * lane.row + inner;
-          for (let px = 0; px < columns; ) {
-            const at = level * columns + px;
-            if (shares[at] === 0) {
+          // The upper edge of all is exact; those below it are rounded, so that no pixel is painted in part twice.
+          const tall = (at) => Math.min(sum[at] === total[at] ? sum[at] * inner : Math.min(Math.round(sum[at] * inner), Math.floor(total[at] * inner)), inner);
+          for (let px = level * columns; px < (level + 1) * columns; ) {
+            if (shares[px] === 0) {
               px++;
               continue;
             }
-            let until = px + 1;
-            while (until < columns && shares[level * columns + until] > 0 && sum[level * columns + until] === sum[at]) until++;
-            const tall = Math.min(sum[at], 1) * inner;
-            context.fillRect(label + px, bottom - tall, until - px, tall);
-            px = until;
+            const [from, height] = [px, tall(px)];
+            while (px < (level + 1) * columns && shares[px] > 0 && tall(px) === height) px++;
+            context.fillRect(label + from - level * columns, bottom - height, px - from, height);
           }
         }
       }
       context.globalAlpha = 1;
       for (const [index, level, left, right] of wide) {
         const [from, y, colour] = [label + left, lane.top + level * lane.row, palette[classOf(lane.names[index])]];
+        context.globalCompositeOperation = "source-atop";
         context.fillStyle = "rgba(0,0,0,.28)";
-        context.fillRect(Math.floor(from), y + inner * (1 - shareOf(lane, index)), 1, inner * shareOf(lane, index));
+        context.fillRect(Math.floor(from), y, 1, inner);
+        context.globalCompositeOperation = "source-over";
         if (right - left < 46 || !isWanted(lane.names[index]) || lane.row < 14) continue;
         context.fillStyle = matches ? getComputedStyle(document.body).color : inkOn(colour);
         context.save();
@@ -280,13 +281,13 @@
         const by = ((px - drag.px) / place.width) * (drag.range.to - drag.range.from);
         return show(drag.range.from - by, drag.range.to - by);
       }
-      if (drag?.moved && drag.px >= label) select(...[ns(drag.px), ns(px)].sort((left, right) => left - right));
+      if (drag?.moved) select(...[ns(drag.px), ns(px)].sort((left, right) => left - right));
       const one = under(px, py);
       hover = one && {
         x: px,
         y: py,
         text: nameOf(one.lane, one.index).slice(0, 160),
-        more: `${exactly(one.lane.length[one.index])}${isFlame ? `, ${((one.lane.length[one.index] / data.span) * 100).toFixed(1)}% of the graph` : ` at ${exactly(one.lane.start[one.index])}`}`,
+        more: `${exactly(one.lane.length[one.index])}${isFlame ? `, ${((one.lane.length[one.index] / one.lane.whole) * 100).toFixed(1)}% of ${one.lane.name.split(",")[0]}` : ` at ${exactly(one.lane.start[one.index])}`}`,
         rest: [one.lane.count.length && one.lane.count[one.index] > 1 ? `with ${one.lane.count[one.index] - 1} neighbours` : ""],
       };
       redraw();

@@ -9,6 +9,7 @@ use super::bars::WIDTH;
 use super::chart::{clipped, room};
 use super::palette::of_words;
 use crate::render::escape::escape;
+use crate::render::text::Text;
 use crate::words::number::percent;
 
 /// Causes drawn one by one.
@@ -58,7 +59,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
         at += time;
     };
     for lost in causes.iter().take(CAUSES) {
-        add(lost.cause.to_string(), lost.lost_ns);
+        add(Text::new(&lost.cause).plain(), lost.lost_ns);
     }
     let smaller: Nanos = causes.iter().skip(CAUSES).map(|lost| lost.lost_ns).sum();
     if smaller > Nanos::ZERO {

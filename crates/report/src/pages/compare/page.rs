@@ -240,7 +240,7 @@ fn part_table(noun: &str, changes: &[Change], most_rows: usize, wide: bool) -> T
     let is_requests = noun == "part";
     for row in changes.iter().take(most_rows) {
         let mut cells = vec![
-            if is_requests { compared(&row.name) } else { code(name(row)) },
+            if is_requests { compared(&row.name) } else { code(&name(row)) },
             row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
             amount(&row.base),
             amount(&row.with),
