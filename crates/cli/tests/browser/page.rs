@@ -91,7 +91,10 @@ fn painted(browser: &Browser, lane: &str) -> [f64; 2] {
     let script = format!(
         "((canvas) => {{ const lane = JSON.parse(canvas.dataset.lanes).find((one) => one.name.includes('{lane}'));
            const wide = canvas.clientWidth - lane.left;
-           const {{ data }} = canvas.getContext('2d').getImageData(lane.left, lane.top, wide, lane.height);
+           const copy = Object.assign(document.createElement('canvas'), {{ width: canvas.width, height: canvas.height }});
+           const context = copy.getContext('2d', {{ willReadFrequently: true }});
+           context.drawImage(canvas, 0, 0);
+           const {{ data }} = context.getImageData(lane.left, lane.top, wide, lane.height);
            let ink = 0;
            for (let at = 3; at < data.length; at += 4) ink += data[at];
            return [ink / 255 / lane.height, wide]; }})({CANVAS})"

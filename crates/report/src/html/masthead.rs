@@ -39,7 +39,9 @@ pub(super) fn banner(notices: &[Notice]) -> String {
         format!("<li><strong>{}</strong> {text} <em>{}</em></li>\n", notice.title, notice.follows)
     };
     let items: String = notices.iter().map(item).collect();
-    format!("<div class=\"callout banner\" role=\"note\"><strong>{READ_FIRST}</strong>\n<ul>\n{items}</ul></div>\n")
+    format!(
+        "<div class=\"callout\" id=\"read-first\" role=\"note\"><strong>{READ_FIRST}</strong>\n<ul>\n{items}</ul></div>\n"
+    )
 }
 
 /// Names with their values, in the notation of pages.

@@ -28,6 +28,7 @@ mod picture;
 mod point;
 mod ranks;
 mod regions;
+mod repeats;
 mod requests;
 mod roofline;
 mod rows;
@@ -140,6 +141,7 @@ pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
     add("lost-time", "From roofline to measured", falls);
     add("latencies", "Latencies of requests", one(latencies::histograms(run)));
     add("stages", "Stages", one(bars::stage_bars(run)));
+    add("repeats", "Stages over repeats", one(repeats::repeats(run)));
     add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
     add("treemap", "Time by kernel and module", treemap::treemaps(run));
     add("roofline", "Roofline", one(roofline::roofline(run, documents)));
