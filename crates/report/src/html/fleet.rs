@@ -11,6 +11,8 @@ use crate::render::text::prose;
 use crate::words::caveat::READ_FIRST;
 use crate::words::number::{percent, time_share};
 
+/// Room for figures beside ranks.
+const ROOM: f64 = 250.0;
 /// Ranks drawn.
 const RANKS: usize = 128;
 
@@ -62,7 +64,7 @@ fn on_scale(job: &FleetJob, title: &str, rows: &[Row], key: &[(String, String)])
     let reach = job.ranks.iter().map(|rank| rank.span_ns).max().unwrap_or_default().get() as f64;
     let axis =
         Some(("time, from the start of each rank", (|time| Nanos::new(time as i64).to_string()) as fn(f64) -> String));
-    Rows { title, rows, axis, reach, key }.draw()
+    Rows { title, rows, axis, reach, key, room: ROOM }.draw()
 }
 
 /// Each rank as one bar of its parts.

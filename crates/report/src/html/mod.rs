@@ -8,6 +8,7 @@ mod bars;
 mod chart;
 mod columns;
 mod comparison;
+mod counters;
 mod critical_path;
 mod details;
 mod documents;
@@ -188,9 +189,11 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         }
     }
     let flames = flame::flames(run);
+    let counters = documents.kernels.and_then(counters::counters);
     let mut data: Vec<_> = requests.iter().map(|requests| ("requests", requests.as_str())).collect();
     if let Ok(lanes) = lanes {
         data.push(("lanes", lanes));
+        data.extend(counters.iter().map(|counters| ("counters", counters.as_str())));
         sections.push(canvas("timeline", "Timeline", "lanes", "of streams and threads"));
     }
     if let Some([flame, inverted]) = &flames {

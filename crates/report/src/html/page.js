@@ -69,7 +69,9 @@
   };
 
   for (const view of document.querySelectorAll(".view")) {
-    inflate(byId(`data-${view.dataset.of}`).content.textContent)
+    const unpacked = (id) => inflate(byId(`data-${id}`).content.textContent);
+    unpacked(view.dataset.of)
+      .then(async (data) => ({ ...data, counters: view.dataset.of === "lanes" && byId("data-counters") ? await unpacked("counters") : {} }))
       .then((data) => (view.dataset.of === "requests" ? requestsView(view, data, () => timeline) : lanesView(view, data)))
       .catch((error) => (view.querySelector(".about").textContent = `Cannot draw this chart: ${error}`));
   }

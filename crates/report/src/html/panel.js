@@ -87,6 +87,7 @@
         ["shapes", shapes(lane, index)], ["range", within(lane, index)], ["launch", launchShape(lane, index)],
         ["launched by", launch && to(launch, `${nameOf(launch.lane, launch.index)} at ${exactly(launch.lane.start[launch.index])}`), launch && ` ${words(after)} before its start`],
         ["idle before", gap && to(gap, `${words(gap.lane.length[gap.index])}: ${nameOf(gap.lane, gap.index).replace(/^idle: /, "")}`)],
+        ...(data.counters[nameOf(lane, index)] ?? []),
         ["ranking", place >= 0 && `number ${place + 1} of ${data.ranking.length.toLocaleString("en")} by time: ${words(total)} in ${calls.toLocaleString("en")} calls, ${((total / kernelTime) * 100).toFixed(1)}% of device work`],
       ];
     };

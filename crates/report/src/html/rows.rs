@@ -43,6 +43,8 @@ pub(super) struct Rows<'a> {
     pub(super) axis: Option<(&'a str, Words)>,
     /// The least that the scale reaches to, so that two charts have one.
     pub(super) reach: f64,
+    /// Room for figures, at least: of charts that share a scale.
+    pub(super) room: f64,
     /// Classes with their names.
     pub(super) key: &'a [(String, String)],
 }
@@ -74,7 +76,7 @@ impl Rows<'_> {
             [bar.from, bar.to, low, high]
         });
         let ends: Vec<f64> = ends.filter(|end| end.is_finite()).collect();
-        let figures = self.rows.iter().map(|row| width(&row.figure, LETTERS) + 14.0).fold(RIGHT, f64::max);
+        let figures = self.rows.iter().map(|row| width(&row.figure, LETTERS) + 14.0).fold(RIGHT.max(self.room), f64::max);
         let scale = Scale {
             low: ends.iter().copied().fold(0.0, f64::min),
             high: ends.iter().copied().fold(self.reach, f64::max),

@@ -67,7 +67,7 @@ fn families(run: &RunView<'_>) -> Option<String> {
 
 fn critical(run: &RunView<'_>) -> Option<String> {
     let most = run.metrics.conclusions.critical_path.first()?;
-    Some(format!("{} sets {} of the time.", capital(&most.cause.to_string()), percent(Some(most.share))))
+    Some(format!("{}: {} of the critical path.", capital(&most.cause.to_string()), percent(Some(most.share))))
 }
 
 /// How steps differ: the median and the longest.
