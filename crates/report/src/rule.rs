@@ -97,6 +97,7 @@ const TABLE: &[(&str, &[Rule])] = &[
         ],
     ),
     ("sweep", &[NotNegative(&[]), Shares(&[])]),
+    ("capacity", &[NotNegative(&[]), Shares(&[])]),
     (
         "regions",
         &[
