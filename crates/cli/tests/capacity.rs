@@ -132,7 +132,7 @@ fn what_makes_no_forecast_is_refused_with_its_cause() {
             &["--model", "llama-3-8b", "--calibration", "calibration.json"],
             "--calibration calibration.json cannot be used",
         ),
-        (&["--model", "deepseek-ocr"], "deepseek-ocr is not simulated in a server"),
+        (&["--model", "flan-t5-xxl"], "flan-t5-xxl is not simulated in a server"),
         (&["--model", "llama-3-8b", "workload.seq_len=5"], "has no effect on `capacity`"),
         (&long, "no request of the load fits the KV cache"),
     ];

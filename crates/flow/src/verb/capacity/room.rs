@@ -90,6 +90,8 @@ fn does_not_fit(
 ) -> UserError {
     let tensor = workload.parallel.tensor;
     let device = if tensor > 1 { format!("each of {tensor} {}", hardware.id) } else { hardware.id.clone() };
+    let more = tensor * (taken.as_f64() / usable.as_f64().max(1.0)).ceil().max(2.0) as u64;
+    let more = more.next_power_of_two();
     let share = (engine.memory_share * 100.0).round();
     UserError::usage(format!("{} does not fit {device}", model.id))
         .because(format!(
@@ -97,6 +99,6 @@ fn does_not_fit(
              memory)",
             engine.name
         ))
-        .hint(format!("spread it over more devices: workload.parallel.tensor={}", 2 * tensor))
+        .hint(format!("spread it over more devices: workload.parallel.tensor={more}"))
         .hint("or store it in fewer bits: workload.quantisation.weights=fp8")
 }
