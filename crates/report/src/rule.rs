@@ -108,6 +108,7 @@ const TABLE: &[(&str, &[Rule])] = &[
         ],
     ),
     ("sweep", &[NotNegative(&[]), Shares(&[])]),
+    ("capacity", &[NotNegative(&[]), Shares(&[])]),
     (
         "regions",
         &[
