@@ -24,7 +24,9 @@ pub(super) fn counters(report: &KernelReport) -> Option<String> {
             ("occupancy", share(counted.occupancy_achieved)),
         ];
         // Kernels are listed by time: the first of a name says most about it.
-        found.entry(&kernel.name).or_insert_with(|| rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect());
+        found
+            .entry(&kernel.name)
+            .or_insert_with(|| rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect());
     }
     if found.is_empty() { None } else { columns::encoded(&found) }
 }

@@ -76,7 +76,8 @@ impl Rows<'_> {
             [bar.from, bar.to, low, high]
         });
         let ends: Vec<f64> = ends.filter(|end| end.is_finite()).collect();
-        let figures = self.rows.iter().map(|row| width(&row.figure, LETTERS) + 14.0).fold(RIGHT.max(self.room), f64::max);
+        let figures =
+            self.rows.iter().map(|row| width(&row.figure, LETTERS) + 14.0).fold(RIGHT.max(self.room), f64::max);
         let scale = Scale {
             low: ends.iter().copied().fold(0.0, f64::min),
             high: ends.iter().copied().fold(self.reach, f64::max),

@@ -4,8 +4,8 @@ use types::{ClockBasis, Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Seve
 
 use crate::render::text::{capital, code, prose, sentence};
 use crate::render::{Page, Table};
-use crate::words::idle as idle_words;
 use crate::words::caveat::READ_FIRST;
+use crate::words::idle as idle_words;
 use crate::words::number::{count, decimal, grouped, known, milliseconds, percent, ranges, signed, time_share};
 
 /// Rows of a table on the page.
