@@ -67,7 +67,7 @@ def picture(browser: Browser, page: Path, name: str, first: str, last: str, mark
                    for one, side in [(first, "top"), (last, "bottom")])
     browser.run(MARK, marks)
     clip = {"x": 0, "y": max(top - 10, 0), "width": WIDTH, "height": bottom - top + 20, "scale": 1}
-    shot = browser.command("Page.captureScreenshot", format="webp", quality=80, clip=clip)
+    shot = browser.command("Page.captureScreenshot", format="webp", quality=70, clip=clip)
     data = base64.b64decode(shot["data"])
     (PICTURES / name).write_bytes(data)
     print(f"{name}: {len(data):,} bytes")
@@ -86,8 +86,8 @@ def main() -> None:
             command = [llm_perf, "import", "--quiet", FIXTURES / capture, "--model", "deepseek-ocr", "--out", Path(scratch) / run]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         page = Path(scratch) / "torch-profiler" / "report.html"
-        picture(browser, page, "page.webp", "header", "#stages")
-        picture(browser, page, "timeline.webp", "#timeline", "#flame")
+        picture(browser, page, "page.webp", "header", "#lost-time figure")
+        picture(browser, page, "timeline.webp", "#timeline", "#timeline .about")
         picture(browser, page, "read-first.webp", "header", "nav", ["#read-first", ".about-run", ".verdict", ".numbers", ".answers", "nav"])
         picture(browser, page, "read-charts.webp", "#lost-time", "#device-time",
                 ["#lost-time .seen", "#lost-time svg", "#stages .seen", "#stages svg", "#device-time svg"])
