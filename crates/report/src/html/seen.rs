@@ -2,9 +2,13 @@
 
 use types::view::RunView;
 
+use crate::pages::run::imported_facts;
 use crate::render::html_line;
 use crate::render::text::{capital, prose};
 use crate::words::number::{count, percent, time_share};
+
+/// A device that is idle for longer than this share of its time is said to be idle rather than busy.
+const MUCH_IDLE: f64 = 0.2;
 
 /// The sentence above the pictures of a section; empty where nothing stands out.
 pub(super) fn html(section: &str, run: &RunView<'_>) -> String {
@@ -41,22 +45,25 @@ fn stages(run: &RunView<'_>) -> Option<String> {
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none() && view.run_share.is_some());
     let most = top.max_by_key(|view| view.stage.wall_ns)?;
     let runs = count(most.stage.instances, "instance");
-    Some(format!("{} takes {} of the time, in {runs}.", capital(most.stage.name.name()), percent(most.run_share)))
+    let of = if imported_facts(run.metrics).is_some() { "recording" } else { "run" };
+    Some(format!("{} takes {} of the {of}, in {runs}.", capital(most.stage.name.name()), percent(most.run_share)))
 }
 
 fn device(run: &RunView<'_>) -> Option<String> {
     let view =
         run.device_time.iter().max_by(|one, other| one.idle.unwrap_or(0.0).total_cmp(&other.idle.unwrap_or(0.0)))?;
-    let cause = view.causes.iter().max_by_key(|(idle, _)| idle.ns);
-    let cause =
-        cause.map(|(idle, share)| format!(", {} of it for {}", percent(*share), crate::words::idle::cause(idle.cause)));
     let device = prose(&view.time.device.to_string());
-    match view.idle {
-        Some(idle) if idle >= 0.2 => {
-            Some(format!("{device} is idle for {} of its time{}.", percent(Some(idle)), cause.unwrap_or_default()))
+    // Both shares are of the span, as in the chart.
+    let idle = view.idle.filter(|idle| *idle >= MUCH_IDLE).map(|idle| percent(Some(idle)));
+    let cause = view.causes.iter().max_by_key(|(idle, _)| idle.ns);
+    Some(match (idle, cause) {
+        (Some(idle), Some((most, share))) => {
+            let cause = crate::words::idle::cause(most.cause);
+            format!("{device} is idle for {idle} of its time: {cause} takes {}.", percent(*share))
         }
-        _ => Some(format!("{device} is busy for {} of its time.", percent(view.busy))),
-    }
+        (Some(idle), None) => format!("{device} is idle for {idle} of its time."),
+        (None, _) => format!("{device} is busy for {} of its time.", percent(view.busy)),
+    })
 }
 
 fn families(run: &RunView<'_>) -> Option<String> {
