@@ -48,6 +48,7 @@ testkit::suite! {
         serving::prompts_of_a_draft_model_count_once,
         serving::rounds_of_a_draft_and_its_target_are_speculative_decoding,
         serving::a_replayed_decode_step_is_inference,
+        serving::steps_that_follow_each_other_leave_no_time_without_work,
         shares::accumulators_are_no_gemms_in_single_precision,
         shares::cost_centres_are_shares_of_all_device_work,
         shares::little_time_outside_of_steps_makes_no_finding,
@@ -55,6 +56,7 @@ testkit::suite! {
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
     [Need::Reference("serving/llama-8b")] => { serving::mixed_steps_are_why_work_is_in_no_stage }
+    [Need::Reference("serving/llama-1b")] => { serving::a_server_between_its_requests_has_no_work_and_loses_nothing }
     [Need::Reference("third-party/traces-2"), Need::Reference("serving/llama-1b")] => {
         conclusions::what_runs_in_graphs_is_not_advised_to,
     }

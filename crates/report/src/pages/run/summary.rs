@@ -4,19 +4,22 @@
 //! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
 
 use types::view::{FindingView, RunView, Saving};
-use types::{Environment, Nanos, Severity, Stage};
+use types::{Environment, Nanos, Severity};
 
-use super::findings::basis;
+use super::findings::{basis, place};
 use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline, serving};
 use crate::render::Page;
 use crate::render::text::{prose, sentence};
+use crate::words::idle;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, tokens_per_second};
 use crate::words::rule;
 
 /// Share of the whole that a saving must have to be worth advice.
 const WORTH_ADVICE: f64 = 0.01;
+/// Share of the whole that a saving must have to be called a problem.
+const WORTH_A_PROBLEM: f64 = 0.05;
 /// Pieces of advice.
 const ADVICE: usize = 3;
 /// Smaller findings named.
@@ -71,7 +74,10 @@ fn number(run: &RunView<'_>) -> String {
     let busy = match run.device_time.as_slice() {
         [one] if run.engine_steps.is_empty() => one.busy.map(|share| {
             let time = one.time;
-            format!("The GPU was busy for {} of {} ({}).", time.busy_ns, time.span_ns, percent(Some(share)))
+            let busy = format!("The GPU was busy for {} of {} ({})", time.busy_ns, time.span_ns, percent(Some(share)));
+            let main = one.causes.first().filter(|(_, share)| share.is_some_and(|share| share >= WORTH_A_PROBLEM));
+            let main = main.map(|(idle, _)| format!("; {} of its idle time is {}", idle.ns, idle::cause(idle.cause)));
+            format!("{busy}{}.", main.unwrap_or_default())
         }),
         _ => None,
     };
@@ -99,8 +105,8 @@ impl Advice<'_> {
     /// What to do, what that would give, and how sure that is.
     fn said(&self) -> String {
         let first = self.findings[0];
-        let stages: Vec<&str> = self.findings.iter().filter_map(|view| view.finding.stage).map(Stage::name).collect();
-        let place = if stages.is_empty() { String::new() } else { format!(" ({})", stages.join(" and ")) };
+        let places: Vec<&str> = self.findings.iter().map(|view| place(view)).collect();
+        let place = if places == ["whole run"] { String::new() } else { format!(" ({})", places.join(" and ")) };
         let action = rule::action(first.finding);
         let saved = first.saving.map(|saving| self.saved(&saving)).unwrap_or_default();
         format!("{}{place}: {saved}", sentence(action.trim_end_matches('.')))
@@ -125,7 +131,10 @@ fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     let mut advice: Vec<Advice<'a>> = Vec::new();
     for view in &run.findings {
         let Some(share) = view.finding.saving.saves_share else { continue };
-        match advice.iter_mut().find(|one| one.rule == view.finding.rule) {
+        let action = rule::action(view.finding);
+        let is_same =
+            |one: &Advice<'_>| one.rule == view.finding.rule && rule::action(one.findings[0].finding) == action;
+        match advice.iter_mut().find(|one| is_same(one)) {
             Some(one) => {
                 one.share += share;
                 one.findings.push(view);
@@ -142,9 +151,20 @@ fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     advice
 }
 
-fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
-    let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
-    match advice.first().map(|one| one.findings[0]).or_else(warning).and_then(|view| view.finding.evidence.first()) {
+/// The finding that is called the problem: the first warning, else what saves most.
+fn main_finding<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<&'a FindingView<'a>> {
+    let warning = run.findings.iter().find(|view| view.finding.severity > Severity::Info);
+    warning.or(advice.first().map(|one| one.findings[0]))
+}
+
+fn problem<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> String {
+    let first = main_finding(run, advice);
+    let is_little = first.is_some_and(|view| view.finding.severity == Severity::Info)
+        && advice.first().is_none_or(|one| one.share < WORTH_A_PROBLEM);
+    match first.and_then(|view| view.finding.evidence.first()) {
+        Some(claim) if is_little => {
+            format!("Nothing large was found. The largest: {}.", sentence(claim).trim_end_matches('.'))
+        }
         Some(claim) => format!("{}.", sentence(claim).trim_end_matches('.')),
         None => "No rule found a problem worth acting on.".to_owned(),
     }
@@ -159,8 +179,9 @@ fn introduction(advice: &[Advice<'_>]) -> &'static str {
 }
 
 /// What the problem and the advice leave out, in one line.
-fn smaller(run: &RunView<'_>, advice: &[Advice<'_>]) -> Option<String> {
-    let advised = |rule: &str| advice.iter().take(ADVICE).any(|one| one.rule == rule);
+fn smaller<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<String> {
+    let main = main_finding(run, advice).map(|view| view.finding.rule.as_str());
+    let advised = |rule: &str| main == Some(rule) || advice.iter().take(ADVICE).any(|one| one.rule == rule);
     let mut titles: Vec<&str> = Vec::new();
     for view in run.findings.iter().filter(|view| !advised(&view.finding.rule)) {
         let title = rule::title(&view.finding.rule);
