@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 mod bundle;
 mod context;
+mod load;
 mod message;
 mod progress;
 mod resolution;
