@@ -35,7 +35,7 @@ pub fn idle_stretches(timeline: &Timeline, attribution: &Attribution) -> Vec<Idl
     for (device, rows) in rows_by_device(timeline) {
         let Some(activity) = Activity::new(timeline, attribution, &rows, &communicates) else { continue };
         let rows = activity.rows(timeline, &rows);
-        let host = Host::new(timeline, &attribution.launch, &rows, &attribution.without_requests);
+        let host = Host::new(timeline, &attribution.launch, &rows, attribution.lulls());
         for gap in activity.busy.gaps(activity.window).as_slice() {
             let (_, next) = behind(timeline, attribution, &rows, *gap);
             let parts = host.parts(*gap, next);
@@ -191,9 +191,10 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
 /// Gaps by cause.
 fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
     let timeline = placed.timeline;
-    let host = Host::new(timeline, &placed.attribution.launch, rows, &placed.attribution.without_requests);
+    let host = Host::new(timeline, &placed.attribution.launch, rows, placed.attribution.lulls());
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
-    let mut quiet = Vec::new();
+    const QUIET: [IdleCause; 2] = [IdleCause::HostWork, IdleCause::HostUnknown];
+    let mut quiet = QUIET.map(|_| Vec::new());
     let mut queued: BTreeMap<&str, Nanos> = BTreeMap::new();
     for gap in gaps.as_slice() {
         let (row, next) = behind(timeline, placed.attribution, rows, *gap);
@@ -208,15 +209,16 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
         if let Some(row) = row.filter(|_| late > Nanos::ZERO) {
             *queued.entry(timeline.name(timeline.work[row as usize].name)).or_default() += late;
         }
-        if waiting.of(IdleCause::HostWork) > Nanos::ZERO {
-            quiet.extend_from_slice(host.quiet_within(*gap).as_slice());
+        for (cause, quiet) in QUIET.iter().zip(&mut quiet).filter(|(cause, _)| waiting.of(**cause) > Nanos::ZERO) {
+            quiet.extend_from_slice(host.quiet_within(*gap, *cause).as_slice());
         }
     }
-    let places = host.places(timeline, quiet);
+    let [works, unknown] = quiet.map(|quiet| host.places(timeline, quiet));
     let queued = before(queued);
     let row = |(cause, (ns, longest_ns))| {
         let inside = match cause {
-            IdleCause::HostWork => places.clone(),
+            IdleCause::HostWork => works.clone(),
+            IdleCause::HostUnknown => unknown.clone(),
             IdleCause::Queued => queued.clone(),
             _ => Vec::new(),
         };
@@ -256,7 +258,7 @@ mod tests {
     use types::timeline::CopyDirection;
 
     use proptest::prelude::*;
-    use types::timeline::{DeviceQueue, QueueId};
+    use types::timeline::{DeviceQueue, HostOperator, OperatorKind, QueueId};
 
     use super::*;
     use crate::attribution::{AttributionSettings, attribute};
@@ -267,7 +269,7 @@ mod tests {
         device_times(&[PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: BTreeMap::new() }])
     }
 
-    fn cause(time: &DeviceTime, cause: IdleCause) -> i64 {
+    fn cause_of(time: &DeviceTime, cause: IdleCause) -> i64 {
         time.idle.iter().find(|idle| idle.cause == cause).map_or(0, |idle| idle.ns.get())
     }
 
@@ -309,8 +311,8 @@ mod tests {
         range(&mut timeline, "enumerate(DataLoader)#Iterator.__next__", 200, 8_200);
         call(&mut timeline, "cudaStreamSynchronize", 100, 50, None);
         let found = &divided(&timeline)[0];
-        assert_eq!(cause(found, IdleCause::DataLoading), 8_000);
-        assert_eq!((cause(found, IdleCause::Synchronising), cause(found, IdleCause::Launching)), (50, 860));
+        assert_eq!(cause_of(found, IdleCause::DataLoading), 8_000);
+        assert_eq!((cause_of(found, IdleCause::Synchronising), cause_of(found, IdleCause::Launching)), (50, 860));
     }
 
     #[test]
@@ -318,14 +320,65 @@ mod tests {
         let mut timeline = timeline(9_000_000, &[Launch::new(0, 10, 90), Launch::new(8_000_000, 8_000_010, 100)]);
         range(&mut timeline, "## optimizer ##", 100, 7_999_000);
         let found = &divided(&timeline)[0];
-        assert_eq!(found.idle[0].cause, IdleCause::HostWork);
+        assert_eq!(found.idle[0].cause, IdleCause::HostUnknown, "a range does not tell work from sleep");
         assert_eq!(found.idle[0].inside[0].name, "## optimizer ##");
+    }
+
+    /// What the host did in eight milliseconds without a call, in which `operators` are recorded.
+    fn quiet(operators: &[(&str, OperatorKind, i64, i64)], steps: &[(i64, i64)]) -> Vec<(IdleCause, i64)> {
+        let mut timeline = timeline(9_000_000, &[Launch::new(0, 10, 90), Launch::new(8_000_000, 8_000_010, 100)]);
+        for (name, kind, start, end) in operators {
+            let name = timeline.names.place(name);
+            let (start, duration) = (Nanos::new(*start), Nanos::new(end - start));
+            let thread = types::timeline::ThreadId(0);
+            timeline.operators.push(HostOperator {
+                kind: *kind,
+                name,
+                thread,
+                signature: None,
+                start,
+                duration,
+                call: None,
+            });
+        }
+        let mut attribution = attribute(&timeline, &AttributionSettings::default());
+        attribution.between_steps =
+            Spans::union(steps.iter().map(|(start, end)| Span::new(Nanos::new(*start), Nanos::new(*end))));
+        let placed =
+            PlacedTimeline { timeline: &timeline, attribution: &attribution, rank: None, devices: BTreeMap::new() };
+        let found = &device_times(&[placed])[0];
+        let of = |cause: IdleCause| Some((cause, cause_of(found, cause))).filter(|(_, time)| *time > 0);
+        [IdleCause::HostWork, IdleCause::HostUnknown, IdleCause::NoWork].into_iter().filter_map(of).collect()
+    }
+
+    #[test]
+    fn a_host_without_calls_works_only_where_something_recorded_shows_it() {
+        use OperatorKind::{Framework, Python};
+        const ALL: i64 = 7_999_900;
+        assert_eq!(quiet(&[], &[]), [(IdleCause::HostUnknown, ALL)]);
+        assert_eq!(quiet(&[("aten::sort", Framework, 100, 8_000_000)], &[]), [(IdleCause::HostWork, ALL)]);
+        // A loop of the user's code that sleeps, and one that waits for another thread.
+        let with = |function| {
+            quiet(&[("run.py(3): main", Python, 0, 8_000_000), (function, Python, 1_000_000, 7_000_000)], &[])
+        };
+        let slept = [(IdleCause::HostWork, ALL - 6_000_000), (IdleCause::NoWork, 6_000_000)];
+        assert_eq!(with("<built-in function sleep>"), slept);
+        assert_eq!(with("<built-in method poll of select.epoll object at 0x7f>"), slept);
+        let waited = [(IdleCause::HostWork, ALL - 6_000_000), (IdleCause::HostUnknown, 6_000_000)];
+        assert_eq!(with("<built-in method acquire of _thread.lock object at 0x7f>"), waited);
+        assert_eq!(with("<built-in function sorted>"), [(IdleCause::HostWork, ALL)]);
+        // A server between two steps: its loop polls, and only operators are work.
+        let lull = [(500_000, 7_500_000)];
+        let polls = [("server.py(9): loop", Python, 0, 8_000_000)];
+        assert_eq!(quiet(&polls, &lull), [(IdleCause::HostWork, ALL - 7_000_000), (IdleCause::NoWork, 7_000_000)]);
+        let works = [("aten::sort", Framework, 500_000, 7_500_000)];
+        assert_eq!(quiet(&works, &lull), [(IdleCause::HostWork, 7_000_000), (IdleCause::HostUnknown, ALL - 7_000_000)]);
     }
 
     #[test]
     fn work_that_was_launched_long_before_it_ran_was_queued() {
         let found = &divided(&timeline(9_000_000, &[Launch::new(0, 10, 90), Launch::new(50, 8_000_000, 100)]))[0];
-        assert_eq!((cause(found, IdleCause::Queued), cause(found, IdleCause::Launching)), (7_999_900, 0));
+        assert_eq!((cause_of(found, IdleCause::Queued), cause_of(found, IdleCause::Launching)), (7_999_900, 0));
     }
 
     #[test]
@@ -379,7 +432,7 @@ mod tests {
             for (device, found) in rows_by_device(&timeline).into_keys().zip(divided(&timeline)) {
                 for idle in IdleCause::ALL {
                     let own = stretches.iter().filter(|one| one.device == device && one.cause == idle);
-                    prop_assert_eq!(own.map(|one| one.length).sum::<Nanos>().get(), cause(&found, idle));
+                    prop_assert_eq!(own.map(|one| one.length).sum::<Nanos>().get(), cause_of(&found, idle));
                 }
             }
             for found in divided(&timeline) {

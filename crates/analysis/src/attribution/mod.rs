@@ -37,7 +37,7 @@ mod wall;
 use types::timeline::{CapturedRangeId, Timeline};
 use types::{Facts, Nanos, QualityCounter, Remark, Stage};
 
-use crate::time::Spans;
+use crate::time::{Lulls, Spans};
 
 pub use amount::Amount;
 pub use aside::Asides;
@@ -108,6 +108,8 @@ pub struct Attribution {
     pub projections: Projections,
     /// When the server had no request, where the requests are known.
     pub without_requests: Spans,
+    /// When an annotated server was in no step for long.
+    pub between_steps: Spans,
     /// How much work has a place.
     pub coverage: Coverage,
     /// What has none, and what to do about it.
@@ -132,6 +134,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
     let captured = graph::captured_ranges(timeline, &join.call);
     let aside = aside_work(timeline, &stages.asides, &join.call, &stages.instance);
+    let between_steps = engine::between(&engine::steps(timeline, &join.call, last));
     let mut attribution = Attribution {
         captured,
         asides: stages.asides,
@@ -147,6 +150,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
         inference: stages.inference,
         projections: Projections::new(timeline, ranges.spans, launches),
         without_requests: Spans::default(),
+        between_steps: between_steps,
         coverage: Coverage::default(),
         quality: Vec::new(),
     };
@@ -207,6 +211,11 @@ impl Attribution {
     pub(crate) fn graph_launches<'a>(&'a self, timeline: &'a Timeline) -> impl Fn(usize) -> Option<u32> + 'a {
         let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| graph::launches_graph(name)).collect();
         move |row| self.launch[row].filter(|call| is_graph[timeline.calls[*call as usize].name.index()])
+    }
+
+    /// When a server had nothing to do.
+    pub(crate) fn lulls(&self) -> Lulls<'_> {
+        Lulls { requests: &self.without_requests, steps: &self.between_steps }
     }
 
     /// Whether work was launched while loading or warming up.

@@ -8,11 +8,23 @@ use crate::kernel::{self, Family};
 /// Most kernels between a quantised tensor and its GEMM: cast, zero point, scale, a cast back.
 const LONGEST: usize = 4;
 
+/// Signs of a cast in names of copies.
+const CASTS: [&str; 6] = ["withcast", "cast_", "_cast", "convert", "tofloat", "float16_copy"];
+
+/// What is known of a tensor that is cast for a GEMM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Cast {
+    /// It was quantised.
+    Quantised,
+    /// Its type is not recorded: it was quantised, or an operand of another type.
+    Unknown,
+}
+
 /// What a kernel does on the way from a quantised tensor to a GEMM.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Widens a quantised tensor.
-    Widens,
+    /// Casts a tensor.
+    Casts(Cast),
     /// Scales, shifts or copies what was widened.
     Scales,
     /// Multiplies matrices.
@@ -21,14 +33,15 @@ enum Step {
     Other,
 }
 
-/// Which rows of the work widen a quantised tensor for the GEMM that follows in their queue. What was widened is known by the recorded
-/// types of a copy, or by the name of the kernel; a cast of unknown type is a cast.
-pub(super) fn rows(timeline: &Timeline, attribution: &Attribution) -> Vec<bool> {
+/// Which rows of the work cast a tensor for the GEMM that follows in their queue. What was cast is known by the recorded types of a
+/// copy, or by the name of the kernel.
+pub(super) fn rows(timeline: &Timeline, attribution: &Attribution) -> Vec<Option<Cast>> {
     let steps: Vec<Step> = timeline.names.iter().map(|(_, name)| step(name)).collect();
     let mut order: Vec<usize> = (0..timeline.work.len()).collect();
     order.sort_by_key(|row| (timeline.work[*row].queue, timeline.work[*row].start));
-    let mut found = vec![false; timeline.work.len()];
+    let mut found = vec![None; timeline.work.len()];
     let mut open: Vec<usize> = Vec::new();
+    let mut cast = None;
     let mut queue: Option<QueueId> = None;
     for row in order {
         let work = &timeline.work[row];
@@ -37,13 +50,16 @@ pub(super) fn rows(timeline: &Timeline, attribution: &Attribution) -> Vec<bool> 
         }
         let step = match steps[work.name.index()] {
             _ if work.kind != WorkKind::Kernel => Step::Other,
-            Step::Scales if is_widening_copy(timeline, attribution, row) => Step::Widens,
+            step @ (Step::Scales | Step::Casts(Cast::Unknown)) => recorded(timeline, attribution, row).unwrap_or(step),
             step => step,
         };
         match step {
-            Step::Widens => open.push(row),
+            Step::Casts(kind) => {
+                cast = if open.is_empty() { Some(kind) } else { cast.min(Some(kind)) };
+                open.push(row);
+            }
             Step::Scales if !open.is_empty() && open.len() < LONGEST => open.push(row),
-            Step::Product => open.drain(..).for_each(|row| found[row] = true),
+            Step::Product => open.drain(..).for_each(|row| found[row] = cast),
             Step::Scales | Step::Other => open.clear(),
         }
     }
@@ -54,18 +70,20 @@ fn step(name: &str) -> Step {
     let lower = name.to_ascii_lowercase();
     match kernel::family(name) {
         Family::Gemm | Family::Gemv | Family::Experts => Step::Product,
-        _ if lower.contains("dequant") => Step::Widens,
+        _ if lower.contains("dequant") => Step::Casts(Cast::Quantised),
+        Family::Copy if CASTS.iter().any(|sign| lower.contains(sign)) => Step::Casts(Cast::Unknown),
         Family::Copy => Step::Scales,
         Family::Elementwise if ["mul", "sub"].iter().any(|sign| lower.contains(sign)) => Step::Scales,
         _ => Step::Other,
     }
 }
 
-/// Whether the operator of a kernel copies elements of eight bits into wider ones.
-fn is_widening_copy(timeline: &Timeline, attribution: &Attribution, row: usize) -> bool {
-    let Some(operator) = attribution.operator[row].map(|row| &timeline.operators[row as usize]) else { return false };
-    let signature = operator.signature.map(|signature| timeline.signatures.get(signature));
-    timeline.name(operator.name) == "aten::copy_" && signature.is_some_and(widens)
+/// What the recorded types of a copy tell; absent where there are none.
+fn recorded(timeline: &Timeline, attribution: &Attribution, row: usize) -> Option<Step> {
+    let operator = attribution.operator[row].map(|row| &timeline.operators[row as usize])?;
+    let signature = timeline.signatures.get(operator.signature?);
+    let is_copy = timeline.name(operator.name) == "aten::copy_" && !signature.types.is_empty();
+    is_copy.then(|| if widens(signature) { Step::Casts(Cast::Quantised) } else { Step::Scales })
 }
 
 /// `copy_` takes the destination first.
@@ -100,7 +118,23 @@ mod tests {
         let signature = timeline.signatures.place_owned(OperatorSignature { types, ..OperatorSignature::default() });
         timeline.operators.iter_mut().for_each(|operator| operator.signature = Some(signature));
         let attribution = attribute(&timeline, &AttributionSettings::default());
-        rows(&timeline, &attribution)
+        rows(&timeline, &attribution).iter().map(|cast| *cast == Some(Cast::Quantised)).collect()
+    }
+
+    #[test]
+    fn a_cast_of_unknown_type_before_a_gemm_is_a_cast_and_no_copy_of_a_layout() {
+        const UNKNOWN: &str = "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&), \
+                               at::native::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1> >(int)";
+        let of = |names: [&'static str; 3]| {
+            let launch = |(place, name): (usize, &&'static str)| {
+                Launch::new(place as i64 * 20, place as i64 * 20 + 10, 8).named(name)
+            };
+            let timeline = timeline(1_000, &names.iter().enumerate().map(launch).collect::<Vec<_>>());
+            rows(&timeline, &attribute(&timeline, &AttributionSettings::default()))
+        };
+        assert_eq!(of([UNKNOWN, SCALE, GEMM]), [Some(Cast::Unknown), Some(Cast::Unknown), None]);
+        assert_eq!(of([CAST, SCALE, GEMM]), [None; 3], "a copy that casts nothing");
+        assert_eq!(of([UNKNOWN, NORM, GEMM]), [None; 3], "no GEMM reads it");
     }
 
     #[test]

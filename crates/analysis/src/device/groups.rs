@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use types::timeline::{NameId, Timeline, WorkKind};
 use types::{Bytes, DType, Nanos};
 
+use super::dequantisation::Cast;
 use super::partition::Partition;
 use crate::attribution::Attribution;
 use crate::kernel::{self, Family};
+use crate::operators::recorded_work::reads_half;
 use crate::scope::Scope;
 
 /// All work of one name that one operator launched in one stage.
@@ -23,8 +25,8 @@ pub(crate) struct WorkGroup {
     pub(crate) family: Family,
     /// Element type, where the name tells.
     pub(crate) dtype: Option<DType>,
-    /// Whether it widens a quantised tensor for a GEMM.
-    pub(crate) dequantises: bool,
+    /// What it casts for a GEMM, if anything.
+    pub(crate) casts: Option<Cast>,
     /// The innermost framework operator; absent where the trace has none.
     pub(crate) operator: Option<String>,
     /// Pieces.
@@ -51,7 +53,7 @@ impl WorkGroup {
     }
 }
 
-type Key = (Scope, WorkKind, NameId, Option<NameId>, bool);
+type Key = (Scope, WorkKind, NameId, Option<NameId>, Option<Cast>, bool);
 
 #[derive(Clone, Copy, Default)]
 struct Row {
@@ -74,13 +76,14 @@ impl Groups {
         timeline: &Timeline,
         attribution: &Attribution,
         partition: &Partition,
-        dequantises: &[bool],
+        casts: &[Option<Cast>],
     ) {
         let mut rows: HashMap<Key, Row> = HashMap::new();
+        let is_half = reads_half(timeline, attribution);
         for (place, work) in timeline.work.iter().enumerate() {
             let Some(scope) = partition.scopes[place] else { continue };
             let operator = attribution.operator[place].map(|row| timeline.operators[row as usize].name);
-            let row = rows.entry((scope, work.kind, work.name, operator, dequantises[place])).or_default();
+            let row = rows.entry((scope, work.kind, work.name, operator, casts[place], is_half[place])).or_default();
             let part = partition.parts[place];
             row.calls += 1;
             row.time += work.duration;
@@ -89,11 +92,15 @@ impl Groups {
             row.bytes += work.bytes.unwrap_or_default();
             if let Some(shape) = work.launch.map(|shape| timeline.launch_shapes.get(shape)) {
                 let blocks: u64 = shape.grid.iter().map(|side| u64::from(*side)).product();
+                // No launch has none: the recorder did not know.
+                if blocks == 0 {
+                    continue;
+                }
                 let [fewest, most] = row.blocks.unwrap_or([blocks, blocks]);
                 row.blocks = Some([fewest.min(blocks), most.max(blocks)]);
             }
         }
-        self.0.extend(rows.into_iter().map(|((scope, kind, name, operator, dequantises), row)| {
+        self.0.extend(rows.into_iter().map(|((scope, kind, name, operator, casts, is_half), row)| {
             let name = timeline.name(name);
             let known = (kind == WorkKind::Kernel).then(|| kernel::classify(name));
             WorkGroup {
@@ -101,8 +108,8 @@ impl Groups {
                 kind,
                 name: name.to_owned(),
                 family: kernel::family_of_work(kind, name),
-                dtype: known.and_then(|known| known.dtype),
-                dequantises,
+                dtype: known.and_then(|known| known.dtype).filter(|dtype| *dtype != DType::Fp32 || !is_half),
+                casts,
                 operator: operator.map(|operator| timeline.name(operator).to_owned()),
                 calls: row.calls,
                 time: row.time,
@@ -125,5 +132,46 @@ impl Groups {
                 .then_with(|| one.operator.cmp(&two.operator))
         });
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::timeline::OperatorSignature;
+
+    use super::*;
+    use crate::attribution::{AttributionSettings, attribute};
+    use crate::device::sample::{Launch, timeline};
+
+    /// The element type of a GEMM whose name says FP32, launched by an operator that read tensors of this type.
+    fn dtype(read: &str) -> Option<DType> {
+        let launch = Launch { operator: Some("aten::mm"), ..Launch::new(0, 10, 90).named("ampere_sgemm_128x64_nn") };
+        let mut timeline = timeline(1_000, &[launch]);
+        let types = vec![read.to_owned(), read.to_owned()];
+        let signature = timeline.signatures.place_owned(OperatorSignature { types, ..OperatorSignature::default() });
+        timeline.operators[0].signature = Some(signature);
+        let attribution = attribute(&timeline, &AttributionSettings::default());
+        let mut groups = Groups::default();
+        groups.add(&timeline, &attribution, &Partition::new(&timeline, &attribution), &[None]);
+        groups.finish()[0].dtype
+    }
+
+    #[test]
+    fn what_an_operator_read_vetoes_fp32_in_the_name_of_its_kernel() {
+        assert_eq!([dtype("float"), dtype("long int")], [Some(DType::Fp32); 2]);
+        assert_eq!([dtype("c10::BFloat16"), dtype("c10::Half")], [None; 2]);
+    }
+
+    #[test]
+    fn a_grid_without_blocks_is_not_known() {
+        let mut timeline = timeline(1_000, &[Launch::new(0, 10, 90), Launch::new(100, 110, 90)]);
+        for (row, grid) in [[0, 0, 0], [4, 1, 1]].into_iter().enumerate() {
+            let shape = types::LaunchShape { grid, ..types::LaunchShape::default() };
+            timeline.work[row].launch = Some(timeline.launch_shapes.place_owned(shape));
+        }
+        let attribution = attribute(&timeline, &AttributionSettings::default());
+        let mut groups = Groups::default();
+        groups.add(&timeline, &attribution, &Partition::new(&timeline, &attribution), &[None, None]);
+        assert_eq!(groups.finish()[0].blocks, Some([4, 4]));
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use chains::Chains;
 pub(crate) use copies::CopyPattern;
 pub(crate) use groups::WorkGroup;
 
+pub(crate) use dequantisation::Cast;
 #[cfg(test)]
 pub(crate) use partition::Part;
 pub(crate) use partition::Partition;
@@ -144,8 +145,8 @@ impl DeviceRecords {
             let (timeline, attribution) = (placed.timeline, placed.attribution);
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);
-            let dequantises = dequantisation::rows(timeline, attribution);
-            all.add(timeline, attribution, &partition, &dequantises);
+            let casts = dequantisation::rows(timeline, attribution);
+            all.add(timeline, attribution, &partition, &casts);
             let alignment = model.map(|model| align(timeline, attribution, model));
             if let Some((model, alignment)) = model.zip(alignment.as_ref()) {
                 let placements = Placements::new(timeline, attribution, model, alignment);
@@ -155,7 +156,7 @@ impl DeviceRecords {
                 records.placed_by_gemms.count += placements.by_gemms.count;
                 records.placed_by_gemms.time += placements.by_gemms.time;
             }
-            records.special.add(timeline, attribution, &partition, alignment.as_ref(), &dequantises);
+            records.special.add(timeline, attribution, &partition, alignment.as_ref(), &casts);
         }
         if records.stages.is_empty() {
             return None;

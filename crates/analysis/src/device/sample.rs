@@ -100,7 +100,7 @@ pub(crate) fn group(stage: Stage, name: &str, family: Family, run: i64) -> WorkG
         name: name.to_owned(),
         family,
         dtype: None,
-        dequantises: false,
+        casts: None,
         operator: None,
         calls: 1,
         time: Nanos::new(run),

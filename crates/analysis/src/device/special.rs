@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::timeline::{OperatorSignature, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
+use super::dequantisation::Cast;
 use super::partition::{Part, Partition};
 use crate::alignment::Alignment;
 use crate::attribution::Attribution;
@@ -76,13 +77,12 @@ impl Special {
         attribution: &Attribution,
         partition: &Partition,
         alignment: Option<&Alignment<'_>>,
-        dequantises: &[bool],
+        casts: &[Option<Cast>],
     ) {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
         let mut layers = BTreeSet::new();
         let scores = score_shapes(timeline);
-        let mut marks: Vec<_> =
-            dequantises.iter().map(|dequantises| dequantises.then_some(Mark::Dequantisation)).collect();
+        let mut marks: Vec<_> = casts.iter().map(|cast| cast.map(|_| Mark::Dequantisation)).collect();
         for (row, work) in timeline.work.iter().enumerate() {
             let Some(stage) = partition.scopes[row].filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;

@@ -28,7 +28,7 @@ pub(crate) struct Waits {
 pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> Waits {
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
-    let host = Host::new(timeline, &attribution.launch, &rows, &attribution.without_requests);
+    let host = Host::new(timeline, &attribution.launch, &rows, attribution.lulls());
     let mut order = rows;
     order.sort_by_key(|row| timeline.work[*row as usize].start);
     let graph_of = attribution.graph_launches(timeline);

@@ -37,6 +37,12 @@ fn found(steps: &Steps) -> Option<Found> {
     let (first, others) = times.split_first()?;
     let usual = median(others)?;
     let ratio = share(*first, usual).filter(|ratio| *ratio >= LEAST_RATIO)?;
+    // The first step's wall time also holds the queue that the recording found. A cold step keeps the host longer than others do.
+    let hosts: Vec<f64> = steps.list.iter().map(|step| step.host_ns.get() as f64).collect();
+    let usual_host = median(&hosts[1..])?;
+    if hosts[0] < usual_host * LEAST_RATIO {
+        return None;
+    }
     let facts = Facts::new()
         .with("first", rounded(*first))
         .with("ratio", ratio)
@@ -62,7 +68,11 @@ mod tests {
     use super::*;
 
     fn steps(times: &[i64]) -> Steps {
-        let step = |time: &i64| StepSummary { wall_ns: Nanos::new(*time), ..StepSummary::default() };
+        let step = |time: &i64| StepSummary {
+            wall_ns: Nanos::new(*time),
+            host_ns: Nanos::new(*time),
+            ..StepSummary::default()
+        };
         let list = times.iter().map(step).collect();
         Steps { basis: StepBasis::ProfilerSteps, wall_ms: None, device_ms: None, list }
     }

@@ -9,7 +9,7 @@ use super::{Found, Run};
 pub(super) const RULE: &str = "data-loading";
 
 const IDLE: IdleRule =
-    IdleRule { name: RULE, cause: IdleCause::DataLoading, least_share: 0.02, promise: Promise::WhatComesBack };
+    IdleRule { name: RULE, cause: IdleCause::DataLoading, unrecorded: None, promise: Promise::WhatComesBack };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |_| Vec::new())

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use types::{EstimatedSaving, Facts, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels};
-use crate::device::{DeviceRecords, Mark, StageWork};
+use crate::device::{Cast, DeviceRecords, Mark, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
 use crate::replay::{Change, Chosen};
@@ -26,7 +26,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
-    let groups: Vec<_> = device.groups.iter().filter(|group| group.scope == stage && group.dequantises).collect();
+    let groups: Vec<_> = device.groups.iter().filter(|group| group.scope == stage && group.casts.is_some()).collect();
     let run: Nanos = groups.iter().map(|group| group.run).sum();
     let part = share(run.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let longest = groups.iter().take(NAMED).map(|group| {
@@ -39,6 +39,11 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         .with("run", run)
         .with_share("run_share", part, stage.base())
         .with("longest", longest.collect::<Vec<_>>());
+    // Casts of unknown types may be of activations, which must be made: nothing is promised for them.
+    if groups.iter().any(|group| group.casts == Some(Cast::Unknown)) {
+        let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts.with_if("unknown", true));
+        return Some(Found::plain(finding));
+    }
     let families: BTreeSet<Family> = groups.iter().map(|group| group.family).collect();
     let causes = families.into_iter().map(Cause::Kernels).collect();
     let finding = Finding::new(RULE, Severity::Warning, stage.stage(), facts).saving(EstimatedSaving::at_most(run));
@@ -57,9 +62,9 @@ mod tests {
     use crate::device::sample::group;
     use crate::finding::fired_on_device;
 
-    fn device(dequantises: bool, run: i64) -> DeviceRecords {
+    fn device(casts: Option<Cast>, run: i64) -> DeviceRecords {
         let decode = StageWork { wall: Nanos::new(10_000), least: Some([Nanos::ZERO; 2]), ..StageWork::default() };
-        let of = |name: &str, family: Family| WorkGroup { dequantises, ..group(Stage::Decode, name, family, run) };
+        let of = |name: &str, family: Family| WorkGroup { casts, ..group(Stage::Decode, name, family, run) };
         DeviceRecords {
             stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]),
             groups: vec![of("cast", Family::Copy), of("multiply", Family::Elementwise)],
@@ -69,15 +74,22 @@ mod tests {
 
     #[test]
     fn the_cast_and_its_scale_are_one_claim() {
-        let found = fired_on_device(&device(true, 3_000), RULE);
+        let found = fired_on_device(&device(Some(Cast::Quantised), 3_000), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(6_000))));
         let facts = &found[0].quantities;
         assert_eq!((facts.share("run_share"), facts.count("kernels")), (Some(0.6), Some(2)));
     }
 
     #[test]
+    fn casts_of_unknown_types_are_told_and_not_promised() {
+        let found = fired_on_device(&device(Some(Cast::Unknown), 3_000), RULE);
+        assert_eq!((found.len(), found[0].saving.saves_ns, found[0].severity), (1, None, Severity::Info));
+        assert!(found[0].quantities.has("unknown"));
+    }
+
+    #[test]
     fn little_of_it_and_other_casts_do_not_fire() {
-        assert_eq!(fired_on_device(&device(true, 200), RULE), []);
-        assert_eq!(fired_on_device(&device(false, 3_000), RULE), []);
+        assert_eq!(fired_on_device(&device(Some(Cast::Quantised), 200), RULE), []);
+        assert_eq!(fired_on_device(&device(None, 3_000), RULE), []);
     }
 }

@@ -41,7 +41,7 @@ fn found(device: &DeviceRecords) -> Option<Found> {
     let saves = run + wait.max(in_calls);
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let facts = Facts::new()
-        .with("per_token", calls as f64 / steps as f64)
+        .with("per_step", calls as f64 / steps as f64)
         .with("moved", copies.iter().map(|group| group.bytes).sum::<Bytes>())
         .with("run", run)
         .with("wait", wait.max(in_calls))
@@ -87,7 +87,7 @@ mod tests {
         // Without a model nothing is known to be lost while they run, so 500 of the 520 ns can be claimed.
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(500))));
         let facts = &found[0].quantities;
-        assert_eq!((facts.number("per_token"), facts.share("copies_share")), (Some(2.0), Some(0.052)));
+        assert_eq!((facts.number("per_step"), facts.share("copies_share")), (Some(2.0), Some(0.052)));
         assert_eq!((facts.time("run"), facts.time("wait")), (Some(Nanos::new(20)), Some(Nanos::new(500))));
     }
 

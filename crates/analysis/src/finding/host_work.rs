@@ -1,4 +1,4 @@
-//! The device is idle while the host does something else and makes no call for it.
+//! The device is idle while the host makes no call for it: it does something else, or nothing recorded says what it does.
 
 use types::{Facts, IdleCause};
 
@@ -12,8 +12,12 @@ pub(super) const RULE: &str = "host-work";
 /// Places named.
 const PLACES: usize = 3;
 
-const IDLE: IdleRule =
-    IdleRule { name: RULE, cause: IdleCause::HostWork, least_share: 0.1, promise: Promise::WhatComesBack };
+const IDLE: IdleRule = IdleRule {
+    name: RULE,
+    cause: IdleCause::HostWork,
+    unrecorded: Some(IdleCause::HostUnknown),
+    promise: Promise::WhatComesBack,
+};
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |scope| places(run, scope))
@@ -22,7 +26,10 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 /// Where the host was. Places are known of a device's whole time, so that they are evidence for the whole of it alone.
 fn places(run: &Run<'_>, scope: Scope) -> Vec<Facts> {
     let [time] = run.device_time else { return Vec::new() };
-    let idle = time.idle.iter().filter(|idle| scope == Scope::Run && idle.cause == IdleCause::HostWork);
-    let places = idle.flat_map(|idle| &idle.inside).take(PLACES);
+    let is_told = |cause: IdleCause| matches!(cause, IdleCause::HostWork | IdleCause::HostUnknown);
+    let idle = time.idle.iter().filter(|idle| scope == Scope::Run && is_told(idle.cause));
+    let mut places: Vec<_> = idle.flat_map(|idle| &idle.inside).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(place.ns));
+    let places = places.into_iter().take(PLACES);
     places.map(|place| Facts::new().with("name", &place.name).with("time", place.ns)).collect()
 }

@@ -1,12 +1,24 @@
 //! What rules about one cause of idle time share: how much of it there must be, and its facts.
 
+use std::collections::BTreeMap;
+
 use types::{EstimatedSaving, Facts, Finding, IdleCause, Nanos, Severity};
 
 use super::{Claim, Found, Run};
+use crate::device::StageWork;
 use crate::loss::Cause;
 use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
+
+/// Share of a part of the run from which idle time of one cause is told.
+const LEAST_SHARE: f64 = 0.02;
+/// The same where nothing can be promised.
+const LEAST_UNPROMISED: f64 = 0.05;
+/// Share from which it is worth a warning.
+const MUCH: f64 = 0.1;
+/// The fact that says how much of the unrecorded time comes again.
+pub(super) const RECURS: &str = "recurs";
 
 /// How much of its time a rule promises.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,8 +35,8 @@ pub(super) struct IdleRule {
     pub(super) name: &'static str,
     /// The cause.
     pub(super) cause: IdleCause,
-    /// Share of the time from which it is told.
-    pub(super) least_share: f64,
+    /// Idle time of which nobody knows whether it has this cause: it is told with it, and never promised.
+    pub(super) unrecorded: Option<IdleCause>,
     /// How much of the time is promised.
     pub(super) promise: Promise,
 }
@@ -33,31 +45,51 @@ impl IdleRule {
     /// Every scope in which the device is idle for long enough; `places` are where the host was.
     pub(super) fn check(&self, run: &Run<'_>, places: impl Fn(Scope) -> Vec<Facts>) -> Vec<Found> {
         let Some(device) = run.device else { return Vec::new() };
-        let found = device.stages.iter().filter_map(|(scope, work)| {
-            let waiting = work.waits.get(&self.cause).copied().filter(|waiting| !run.is_little(*waiting))?;
-            let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= self.least_share)?;
-            let once = work.waits_once.get(&self.cause).copied().unwrap_or_default();
-            let promised = match self.promise {
-                Promise::Nothing => Nanos::ZERO,
-                Promise::WhatComesBack => waiting - once,
-            };
-            let much =
-                share(promised.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
-            let is_told_only = self.promise == Promise::WhatComesBack && !much;
-            let severity = if is_told_only { Severity::Info } else { Severity::Warning };
-            let once = some(once).filter(|_| self.promise == Promise::WhatComesBack);
-            let facts =
-                idle(*scope, waiting, part).with_known("once", once).with_if("one_off", is_told_only && once.is_some());
-            let rows = Some(places(*scope)).filter(|rows| !rows.is_empty());
-            let finding = Finding::new(self.name, severity, scope.stage(), facts.with_known("places", rows));
-            if !much {
-                return Some(Found::plain(finding));
-            }
-            let finding = finding.saving(EstimatedSaving::at_most(promised));
-            let found = Found::new(finding, Claim::Lost(vec![Cause::Waiting(self.cause)]));
-            Some(found.replayed(Change::WithoutHost(self.cause)))
-        });
-        found.collect()
+        device.stages.iter().filter_map(|(scope, work)| self.found(run, *scope, work, &places)).collect()
+    }
+
+    fn found(
+        &self,
+        run: &Run<'_>,
+        scope: Scope,
+        work: &StageWork,
+        places: impl Fn(Scope) -> Vec<Facts>,
+    ) -> Option<Found> {
+        let of = |waits: &BTreeMap<IdleCause, Nanos>, cause| waits.get(&cause).copied().unwrap_or_default();
+        let of_both = |waits| {
+            [Some(self.cause), self.unrecorded].map(|cause| cause.map_or(Nanos::ZERO, |cause| of(waits, cause)))
+        };
+        let ([known, unrecorded], [known_once, unrecorded_once]) = (of_both(&work.waits), of_both(&work.waits_once));
+        let waiting = known + unrecorded;
+        let share_of = |time: Nanos| share(time.get() as f64, work.wall.get() as f64);
+        let part = share_of(waiting).filter(|part| *part >= LEAST_SHARE && !run.is_little(waiting))?;
+        let comes_back = self.promise == Promise::WhatComesBack;
+        let promised = if comes_back { known - known_once } else { Nanos::ZERO };
+        let recurs = unrecorded - unrecorded_once;
+        let told = if comes_back { promised + recurs } else { waiting };
+        let severity = if share_of(told).is_some_and(|part| part >= MUCH) { Severity::Warning } else { Severity::Info };
+        let is_promised = share_of(promised).is_some_and(|part| part >= LEAST_SHARE);
+        let once = some(known_once + unrecorded_once).filter(|_| comes_back);
+        let is_once = comes_back && share_of(told).is_none_or(|part| part < LEAST_SHARE);
+        // What does not come back matters only where it shapes the recording; what nobody knows, a little earlier.
+        let least = if is_once { MUCH } else { LEAST_UNPROMISED };
+        if comes_back && !is_promised && part < least {
+            return None;
+        }
+        let facts = idle(scope, waiting, part)
+            .with_known("once", once)
+            .with_if("one_off", is_once && once.is_some())
+            .with_known("unrecorded", some(unrecorded))
+            .with_known(RECURS, some(recurs))
+            .with_if("works", is_promised);
+        let rows = Some(places(scope)).filter(|rows| !rows.is_empty());
+        let finding = Finding::new(self.name, severity, scope.stage(), facts.with_known("places", rows));
+        if !is_promised {
+            return Some(Found::plain(finding));
+        }
+        let finding = finding.saving(EstimatedSaving::at_most(promised));
+        let found = Found::new(finding, Claim::Lost(vec![Cause::Waiting(self.cause)]));
+        Some(found.replayed(Change::WithoutHost(self.cause)))
     }
 }
 
@@ -113,11 +145,34 @@ mod tests {
             run.waits_once = BTreeMap::from([(IdleCause::HostWork, Nanos::new(once))]);
             fired_on_device(&records, host_work::RULE).remove(0)
         };
-        let starting = with_once(4_500);
+        let starting = with_once(4_900);
         assert_eq!((starting.severity, starting.saving.saves_ns), (Severity::Info, None));
-        assert_eq!(starting.quantities.time("once"), Some(Nanos::new(4_500)));
+        assert_eq!(starting.quantities.time("once"), Some(Nanos::new(4_900)));
         let steady = with_once(1_000);
         assert_eq!((steady.severity, steady.saving.saves_ns), (Severity::Warning, Some(Nanos::new(4_000))));
+    }
+
+    #[test]
+    fn there_is_no_cliff_between_a_warning_and_nothing() {
+        let of = |waiting| fired_on_device(&device(waiting, IdleCause::HostWork), host_work::RULE);
+        assert_eq!((of(1_000)[0].severity, of(990)[0].severity), (Severity::Warning, Severity::Info));
+        assert_eq!((of(990)[0].saving.saves_ns, of(190).len()), (Some(Nanos::new(990)), 0));
+    }
+
+    #[test]
+    fn time_of_which_nothing_is_recorded_is_told_and_never_promised() {
+        let found = fired_on_device(&device(5_000, IdleCause::HostUnknown), host_work::RULE).remove(0);
+        assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, None));
+        let facts = &found.quantities;
+        assert_eq!((facts.time("unrecorded"), facts.has("works")), (Some(Nanos::new(5_000)), false));
+        // Beside work, only the work is promised.
+        let mut both = device(3_000, IdleCause::HostUnknown);
+        both.stages.get_mut(&Scope::Run).unwrap().waits.insert(IdleCause::HostWork, Nanos::new(2_000));
+        let found = fired_on_device(&both, host_work::RULE).remove(0);
+        assert_eq!(found.saving.saves_ns, Some(Nanos::new(2_000)));
+        assert_eq!(found.quantities.time("idle"), Some(Nanos::new(5_000)));
+        // A program that sleeps, and a server between its requests.
+        assert_eq!(fired_on_device(&device(5_000, IdleCause::NoWork), host_work::RULE), []);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What rules about launches share: the facts of a part of the run, and whether CUDA graphs launch it already.
 
-use types::{Base, Facts, Nanos};
+use types::{Base, Facts, Nanos, RunKindName};
 
 use super::Run;
 use super::idle::some;
@@ -28,7 +28,8 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
     let busy = share(work.busy().get() as f64, work.wall.get() as f64)?;
     let (unit, count) = match work.steps {
         Some(steps) => ("step", steps),
-        None if stage.stage().is_none() => ("recording", 1),
+        None if stage == Scope::Run && steps_of(run) > 1 => ("step", steps_of(run)),
+        None if stage.stage().is_none() => ("", 1),
         None => ("pass", work.instances),
     };
     let interval = share(work.wall.get() as f64, work.launches as f64).map(rounded);
@@ -41,11 +42,15 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         .with("wall", work.wall)
         .with_share("busy_share", busy, stage.base())
         .with_known("launches", share(work.launches as f64, count as f64).filter(|_| interval.is_some()))
-        .with("unit", unit)
+        .with_known("unit", Some(unit).filter(|unit| !unit.is_empty()))
         .with_known("interval", interval)
         .with_known("token", of_token(work.wall).filter(|_| roofline.is_some()))
         .with_known("token_roofline", roofline)
-        .with_known("shortest_gap", work.shortest_wait)
+        .with_if(
+            "serving",
+            matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
+        )
+        .with_if("training", run.kind == Some(RunKindName::Training))
         .with_if("repeats", stage != Scope::Rest && repeats(run, work));
     let graphs = work.graphs;
     if graphs.launches == 0 {
@@ -58,7 +63,12 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
     Some(facts.with_known("inside_graphs", some(graphs.inside)))
 }
 
+/// Steps that the trace shows.
+fn steps_of(run: &Run<'_>) -> u64 {
+    run.steps.map_or(0, |steps| steps.list.len() as u64)
+}
+
 /// Only what repeats can be captured once and launched again.
 fn repeats(run: &Run<'_>, work: &StageWork) -> bool {
-    work.steps.is_some_and(|steps| steps > 1) || run.steps.is_some_and(|steps| steps.list.len() > 1)
+    work.steps.is_some_and(|steps| steps > 1) || steps_of(run) > 1
 }

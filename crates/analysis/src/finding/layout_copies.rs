@@ -24,7 +24,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 /// Copies that are no kernels have a rule of their own, and so have casts of quantised tensors.
 fn is_copy(group: &WorkGroup) -> bool {
-    group.family == Family::Copy && group.kind == WorkKind::Kernel && !group.dequantises
+    group.family == Family::Copy && group.kind == WorkKind::Kernel && group.casts.is_none()
 }
 
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn casts_of_quantised_tensors_are_no_layout_copies() {
         let mut device = device(600);
-        device.groups[0].dequantises = true;
+        device.groups[0].casts = Some(crate::device::Cast::Unknown);
         assert_eq!(fired_on_device(&device, RULE), []);
     }
 

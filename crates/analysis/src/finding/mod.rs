@@ -273,7 +273,8 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
 /// What a finding is about: what acting on it could save; of latency, its share of the run.
 fn at_stake(finding: &Finding, whole: Nanos) -> Option<Nanos> {
     let of_latency = finding.quantities.share(LATENCY_SHARE).map(|part| rounded(part * whole.get() as f64));
-    finding.saving.at_stake().or(of_latency)
+    // Idle time that nothing explains is worth as much attention as time that a change could save.
+    finding.saving.at_stake().or(of_latency).max(finding.quantities.time(idle::RECURS))
 }
 
 /// What a finding saves: by replay where its change can be replayed, and never more than the books still hold.
@@ -401,6 +402,15 @@ fn on_devices(times: &[DeviceTime], rule: &str) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_of_conclusions_has_every_rule() {
+        let page = include_str!("../../../../docs/concepts/conclusions.md");
+        let rows: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect();
+        for (name, _) in RULES {
+            assert!(rows.iter().any(|row| row.contains(&format!("`{name}`"))), "{name}");
+        }
+    }
 
     #[test]
     fn the_reference_lists_every_rule_and_no_other() {

@@ -21,8 +21,9 @@ pub(crate) fn books(device: &DeviceRecords) -> Ledger {
     for (stage, work) in &device.stages {
         let least = work.least.map(|[matrix, other]| matrix + other);
         ledger.open(StageLoss { stage: *stage, wall: work.wall, least });
-        // A server without a request loses nothing.
-        for (wait, time) in work.waits.iter().filter(|(wait, _)| **wait != IdleCause::NoRequest) {
+        // A server without a request loses nothing, and neither does a program that sleeps.
+        let is_lost = |wait: IdleCause| !matches!(wait, IdleCause::NoRequest | IdleCause::NoWork);
+        for (wait, time) in work.waits.iter().filter(|(wait, _)| is_lost(**wait)) {
             ledger.add(*stage, Cause::Waiting(*wait), *time);
         }
         ledger.add(*stage, Cause::AfterLast, work.after);

@@ -4,7 +4,7 @@
 
 pub(crate) mod collectives;
 pub(crate) mod priced;
-mod recorded_work;
+pub(crate) mod recorded_work;
 pub(crate) mod shapes;
 mod stage_clock;
 pub(crate) mod traced;

@@ -3,8 +3,10 @@
 //! One multiply-add is two FLOPs. Bytes are the least: every input read and every output written once. Whatever the record
 //! does not tell (a mask, a stride, lengths of packed sequences) makes the work unknown, never a guess.
 
-use types::timeline::OperatorSignature;
+use types::timeline::{OperatorSignature, Timeline};
 use types::{Bytes, DType, Flops};
+
+use crate::attribution::Attribution;
 
 /// Work of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,19 @@ pub(super) fn dtype(signature: &OperatorSignature) -> Option<DType> {
         name if name.starts_with("Float8") => Some(DType::Fp8),
         _ => None,
     })
+}
+
+/// Per work: whether the operator that launched it read tensors in half precision, whatever the name of the kernel says.
+pub(crate) fn reads_half(timeline: &Timeline, attribution: &Attribution) -> Vec<bool> {
+    let is_half: Vec<bool> = timeline
+        .operators
+        .iter()
+        .map(|operator| {
+            let signature = operator.signature.map(|signature| timeline.signatures.get(signature));
+            signature.and_then(dtype).is_some_and(|dtype| matches!(dtype, DType::Bf16 | DType::Fp16))
+        })
+        .collect();
+    attribution.operator.iter().map(|row| row.is_some_and(|row| is_half[row as usize])).collect()
 }
 
 /// Signatures of the operators of PyTorch, FlashAttention and aiter.

@@ -30,7 +30,7 @@ impl Chosen {
             Self::All => work.kind == WorkKind::Kernel,
             Self::Gemms(dtype) => {
                 let is_matrix = matches!(family, Family::Gemm | Family::Gemv | Family::Convolution);
-                is_matrix && setting.kind(row).dtype == Some(*dtype)
+                is_matrix && setting.kind(row).dtype == Some(*dtype) && !setting.reads_half[row]
             }
             Self::LayoutCopies => {
                 let is_copy = family == Family::Copy || work.kind == WorkKind::Copy(CopyDirection::DeviceToDevice);

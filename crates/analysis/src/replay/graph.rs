@@ -19,7 +19,7 @@ use super::queues::Queues;
 use super::refusal::Refusal;
 use crate::attribution::Attribution;
 use crate::scope::Scope;
-use crate::time::Span;
+use crate::time::{Host, Span};
 
 /// All of it.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(crate) struct Graph {
     pub(crate) waits_for_all: HashMap<u32, Vec<u32>>,
     /// From the first record to the last.
     pub(crate) span: Span,
+    /// What the host did when.
+    pub(crate) host: Host,
 }
 
 impl Graph {
@@ -52,7 +54,9 @@ impl Graph {
         if let Some(refusal) = Refusal::of(timeline, launch) {
             return Err(refusal);
         }
-        let (mut calls, of_row) = host::calls(timeline, launch);
+        let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
+        let host = Host::new(timeline, launch, &rows, attribution.lulls());
+        let (mut calls, of_row) = host::calls(timeline, launch, &host);
         for call in &mut calls {
             let place = scopes.partition_point(|(span, _)| span.start <= call.span.start);
             let around = place.checked_sub(1).map(|place| scopes[place]);
@@ -65,7 +69,8 @@ impl Graph {
         let waits_for_all = blocking::fill(timeline, &queues, &mut calls, &launched, &latencies);
         let span = span(&calls, &work);
         let order = order(timeline, &queues, &calls, &work);
-        let mut graph = Self { calls, work, order, latencies, queues: timeline.queues.len(), waits_for_all, span };
+        let mut graph =
+            Self { calls, work, order, latencies, queues: timeline.queues.len(), waits_for_all, span, host };
         graph.anchor();
         Ok(graph)
     }

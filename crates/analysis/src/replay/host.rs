@@ -4,14 +4,14 @@ use types::timeline::Timeline;
 use types::{IdleCause, Nanos};
 
 use super::node::{CallNode, NodePlace};
-use crate::time::{Host, Span, Spans, cause_of_call};
+use crate::time::{Host, Span, cause_of_call};
 
 /// A thread that makes no call for this long while another makes some is taken to wait for it, as the main thread of PyTorch
 /// does for the backward pass.
 const HANDED_OVER: Nanos = Nanos::new(200_000);
 
 /// Calls by thread, in order, and for each row of [`Timeline::calls`] the node it is part of.
-pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>]) -> (Vec<CallNode>, Vec<u32>) {
+pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>], host: &Host) -> (Vec<CallNode>, Vec<u32>) {
     let mut rows: Vec<u32> = (0..timeline.calls.len() as u32).collect();
     rows.sort_by_key(|row| {
         let call = &timeline.calls[*row as usize];
@@ -54,7 +54,7 @@ pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>]) -> (Vec<CallNod
         nodes[of_row[*row as usize] as usize].launched += 1;
     }
     hand_over(timeline, &mut nodes);
-    name_gaps(timeline, launch, &mut nodes);
+    name_gaps(host, &mut nodes);
     (nodes, of_row)
 }
 
@@ -96,12 +96,8 @@ fn hand_over(timeline: &Timeline, nodes: &mut [CallNode]) {
 }
 
 /// What the host did between calls.
-fn name_gaps(timeline: &Timeline, launch: &[Option<u32>], nodes: &mut [CallNode]) {
-    let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
-    let host = Host::new(timeline, launch, &rows, &Spans::NONE);
+fn name_gaps(host: &Host, nodes: &mut [CallNode]) {
     for node in nodes.iter_mut().filter(|node| node.gap > Nanos::ZERO) {
-        let (doing, time) = host.doing(Span::new(node.span.start - node.gap, node.span.start));
-        node.doing = doing;
-        node.doing_ns = time;
+        (node.doing, node.doing_ns) = host.doing(Span::new(node.span.start - node.gap, node.span.start));
     }
 }

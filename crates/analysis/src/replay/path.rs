@@ -7,24 +7,20 @@ use types::{Facts, IdleCause, Nanos, Remark};
 
 use super::costs::Costs;
 use super::graph::Graph;
-use super::node::{Node, NodePlace};
+use super::node::{CallNode, Node, NodePlace};
 use super::schedule::{Binding, Schedule};
 use crate::kernel::{self, Family};
-use crate::time::{Span, Spans};
+use crate::statistics::share;
+use crate::time::{LATENCY, Span, Spans, Waiting};
+use crate::timings::rounded;
 
 /// What a part of the critical path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathCause {
     /// Kernels of a family, copies and memsets.
     Work(Family),
-    /// The host.
+    /// The host, or the delay between a launch and the start of its work: what idle time is put down to.
     Host(IdleCause),
-    /// From a launch to the start of its work.
-    LaunchLatency,
-    /// From the end of work to the start of what waited for it on the device.
-    DeviceLatency,
-    /// Before everything that the trace holds.
-    Start,
 }
 
 impl PathCause {
@@ -33,10 +29,7 @@ impl PathCause {
         let facts = Facts::new();
         match self {
             Self::Work(family) => Remark::new("path.kernels", facts.with("family", family.name())),
-            Self::Host(cause) => Remark::new(&format!("path.host.{}", cause.name()), facts),
-            Self::LaunchLatency => Remark::new("path.launch-latency", facts),
-            Self::DeviceLatency => Remark::new("path.device-latency", facts),
-            Self::Start => Remark::new("path.start", facts),
+            Self::Host(cause) => Remark::new(&format!("cause.idle.{}", cause.name()), facts),
         }
     }
 }
@@ -49,6 +42,9 @@ pub(crate) fn causes(
     schedule: &Schedule,
     within: &Spans,
 ) -> BTreeMap<PathCause, Nanos> {
+    let Some(first) = within.as_slice().first().map(|span| span.start.min(graph.span.start)) else {
+        return BTreeMap::new();
+    };
     let families: Vec<Family> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
     let family = |row: usize| {
         let work = &timeline.work[row];
@@ -57,13 +53,15 @@ pub(crate) fn causes(
     let mut sums: BTreeMap<PathCause, Nanos> = BTreeMap::new();
     // Work may overlap the work before it, and counts only until that one's own part begins.
     let mut reached = Nanos::new(i64::MAX);
-    let mut add = |cause: PathCause, from: Nanos, to: Nanos| {
+    let mut add = |from: Nanos, to: Nanos, part: Part| {
         let time = within.total_within(Span::new(from, to.min(reached)));
         reached = reached.min(from);
         if time > Nanos::ZERO {
-            *sums.entry(cause).or_default() += time;
+            part.add(&mut sums, time);
         }
     };
+    let call = |node: &CallNode| Part::Host(graph.host.during(node.span, Some(cause_of(node))));
+    let start = |start: Nanos| Part::Host(graph.host.during(Span::new(first, start), None));
     let Some(mut here) = last(graph, schedule, within) else { return sums };
     // Every step goes back in time or in order, so the number of nodes bounds the walk.
     for _ in 0..=2 * graph.order.len() {
@@ -76,45 +74,50 @@ pub(crate) fn causes(
                 });
                 match waited.filter(|(moment, wait)| *moment + wait.work.lag >= span.end && *moment <= span.end) {
                     Some((moment, wait)) => {
-                        add(PathCause::Host(node.kind.unwrap_or(IdleCause::Launching)), moment, span.end);
+                        add(moment, span.end, Part::One(PathCause::Host(cause_of(node))));
                         let work = wait.work.node.index();
                         if wait.until_end { Step::Passed(work) } else { Step::Started(work) }
                     }
                     None => {
-                        add(PathCause::Host(node.kind.unwrap_or(IdleCause::Launching)), span.start, span.end);
+                        add(span.start, span.end, call(node));
                         Step::Called(place)
                     }
                 }
             }
             Step::Called(place) => {
-                let (node, start) = (&graph.calls[place], schedule.calls[place].start);
+                let (node, began) = (&graph.calls[place], schedule.calls[place].start);
                 let before = [node.before, node.handed_over].into_iter().flatten().map(NodePlace::index);
                 let Some(before) = before.max_by_key(|before| schedule.calls[*before].end) else {
-                    add(PathCause::Start, graph.span.start, start);
+                    add(first, began, start(node.span.start));
                     break;
                 };
-                add(PathCause::Host(node.doing), schedule.calls[before].end, start);
+                let gap = Span::new(node.span.start - node.gap, node.span.start);
+                add(schedule.calls[before].end, began, Part::Host(graph.host.during(gap, None)));
                 Step::Returned(before)
             }
             Step::Passed(row) => {
                 // Where work runs beside, others go on from its start.
                 let from = schedule.work[row].start.min(schedule.passed[row]);
-                add(PathCause::Work(family(row)), from, schedule.passed[row]);
+                add(from, schedule.passed[row], Part::One(PathCause::Work(family(row))));
                 Step::Started(row)
             }
             Step::Started(row) => {
-                let start = schedule.work[row].start;
+                let began = schedule.work[row].start;
                 match schedule.bound(graph, costs, row) {
-                    Some(Binding::Launch(call)) => {
-                        add(PathCause::LaunchLatency, schedule.calls[call].start, start);
-                        Step::Called(call)
+                    Some(Binding::Launch(place)) => {
+                        let span = schedule.calls[place];
+                        let returned = span.end.min(began);
+                        let late = if began - returned > LATENCY { IdleCause::Queued } else { IdleCause::Launching };
+                        add(returned, began, Part::One(PathCause::Host(late)));
+                        add(span.start, returned, call(&graph.calls[place]));
+                        Step::Called(place)
                     }
                     Some(Binding::Work(before)) => {
-                        add(PathCause::DeviceLatency, schedule.passed[before], start);
+                        add(schedule.passed[before], began, Part::One(PathCause::Host(IdleCause::Queued)));
                         Step::Passed(before)
                     }
                     None => {
-                        add(PathCause::Start, graph.span.start, start);
+                        add(first, began, Part::One(PathCause::Host(IdleCause::NotRecorded)));
                         break;
                     }
                 }
@@ -123,6 +126,41 @@ pub(crate) fn causes(
         here = next;
     }
     sums
+}
+
+/// What a part of the path is put down to.
+enum Part {
+    /// One cause.
+    One(PathCause),
+    /// What the host did in the recording of it, each in proportion.
+    Host(Waiting),
+}
+
+impl Part {
+    fn add(&self, sums: &mut BTreeMap<PathCause, Nanos>, time: Nanos) {
+        let during = match self {
+            Self::One(cause) => return *sums.entry(*cause).or_default() += time,
+            Self::Host(during) => during,
+        };
+        let whole = during.total().get() as f64;
+        let mut left = time;
+        for cause in IdleCause::ALL {
+            let part = share(during.of(cause).get() as f64, whole).map(|part| rounded(part * time.get() as f64));
+            let part = part.unwrap_or_default().min(left);
+            if part > Nanos::ZERO {
+                *sums.entry(PathCause::Host(cause)).or_default() += part;
+            }
+            left = left - part;
+        }
+        if left > Nanos::ZERO {
+            *sums.entry(PathCause::Host(IdleCause::Launching)).or_default() += left;
+        }
+    }
+}
+
+/// What a call is.
+fn cause_of(node: &CallNode) -> IdleCause {
+    node.kind.unwrap_or(IdleCause::Launching)
 }
 
 /// A place on the way back.

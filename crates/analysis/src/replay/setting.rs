@@ -19,6 +19,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) scopes: &'a [Option<Scope>],
     /// Per work, where shapes and the device tell.
     pub(crate) roofline: &'a [Option<WorkRoofline>],
+    /// Per work: whether its operator read half precision.
+    pub(crate) reads_half: &'a [bool],
     /// Starts of steps, in order.
     pub(crate) steps: &'a [Nanos],
     /// Per work: what findings ask about.

@@ -20,6 +20,7 @@ use crate::attribution::graph::launches_graph;
 use crate::device::{Mark, Partition};
 use crate::evidence::PlacedTimeline;
 use crate::kernel::{self, Family, KernelKind};
+use crate::operators::recorded_work::reads_half;
 use crate::operators::shapes::{self, WorkRoofline};
 use crate::scope::Scope;
 use crate::time::{Span, Spans};
@@ -41,6 +42,7 @@ pub struct TraceReplay<'a> {
     walls: Vec<Wall>,
     scopes: Vec<Option<Scope>>,
     roofline: Vec<Option<WorkRoofline>>,
+    reads_half: Vec<bool>,
     steps: Vec<Nanos>,
     marks: &'a [Option<Mark>],
     kinds: Vec<KernelKind>,
@@ -90,6 +92,7 @@ impl<'a> TraceReplay<'a> {
             walls,
             scopes: partition.scopes,
             roofline: shapes::roofline_of_work(placed, hardware),
+            reads_half: reads_half(timeline, attribution),
             steps,
             marks,
             kinds: timeline.names.iter().map(|(_, name)| kernel::classify(name)).collect(),
@@ -131,6 +134,7 @@ impl<'a> TraceReplay<'a> {
             graph: &self.graph,
             scopes: &self.scopes,
             roofline: &self.roofline,
+            reads_half: &self.reads_half,
             steps: &self.steps,
             marks: self.marks,
             kinds: &self.kinds,
@@ -170,10 +174,11 @@ impl<'a> TraceReplay<'a> {
         let ends = clock::moments(&self.graph, &outcome.schedule, &ends);
         let within = Spans::union(ends.chunks_exact(2).map(|pair| Span::new(pair[0], pair[1])));
         let mut causes = path::causes(self.timeline, &self.graph, &outcome.costs, &outcome.schedule, &within);
-        // Waiting behind work that the trace does not hold is latency of what waited, and no part of the time.
+        // Waiting behind work that the trace does not hold is no part of the time: it is delay of what waited, or the host's.
         let mut behind: Nanos = self.walls.iter().map(|wall| wall.behind).sum();
-        for cause in [PathCause::LaunchLatency, PathCause::DeviceLatency] {
-            let Some(time) = causes.get_mut(&cause) else { continue };
+        let hosts = IdleCause::ALL.into_iter().filter(|cause| *cause != IdleCause::Queued);
+        for cause in [IdleCause::Queued].into_iter().chain(hosts) {
+            let Some(time) = causes.get_mut(&PathCause::Host(cause)) else { continue };
             let taken = behind.min(*time);
             (*time, behind) = (*time - taken, behind - taken);
         }

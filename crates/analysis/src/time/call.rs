@@ -29,11 +29,40 @@ pub(crate) fn cause_of_name(name: &str) -> Option<IdleCause> {
     if name.starts_with(DATA_LOADER) {
         return Some(IdleCause::DataLoading);
     }
-    if COMPILERS.iter().any(|sign| name.contains(sign)) {
+    if COMPILERS.iter().any(|sign| name.contains(sign)) && !runs_what_was_compiled(name) {
         return Some(IdleCause::Compiling);
     }
     let is_peer = name.starts_with("gloo:") || name == "c10d::barrier" || name == "c10d::monitored_barrier_";
     is_peer.then_some(IdleCause::Peer)
+}
+
+/// Files of compilers also hold what runs compiled code: `triton/runtime/autotuner.py(201): run` is a launch.
+fn runs_what_was_compiled(name: &str) -> bool {
+    let Some((_, function)) = name.rsplit_once("): ") else { return false };
+    let is_tuner = name.contains("triton/runtime/autotuner.py");
+    matches!(function, "run" | "call" | "__call__" | "__getitem__" | "__getattribute__" | "launch_metadata")
+        || (is_tuner && !function.contains("bench"))
+}
+
+/// How a Python function waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitKind {
+    /// For time to pass, or for something to arrive from outside.
+    ForWork,
+    /// For another thread, which may work for it.
+    Unknown,
+}
+
+/// Built-in functions of Python that do nothing until something happens.
+pub(crate) fn waits_for_work(name: &str) -> Option<WaitKind> {
+    let function = name.strip_prefix("<built-in ")?;
+    let called = function.strip_prefix("method ").or_else(|| function.strip_prefix("function "))?;
+    let called = called.split([' ', '>']).next().unwrap_or(called);
+    match called {
+        "sleep" | "poll" | "select" | "epoll_wait" | "recv" | "recv_into" | "accept" => Some(WaitKind::ForWork),
+        "acquire" | "wait" | "join" | "lock" => Some(WaitKind::Unknown),
+        _ => None,
+    }
 }
 
 /// What a call of the CUDA or HIP runtime or driver keeps the host with; `None` for those that are part of launching.

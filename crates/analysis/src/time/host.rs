@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use types::timeline::{HostCall, NameId, OperatorKind, Timeline};
 use types::{IdleCause, IdlePlace, Nanos};
 
-use super::call::{CaptureCall, cause_of_call, cause_of_name};
+use super::call::{CaptureCall, WaitKind, cause_of_call, cause_of_name, waits_for_work};
 use super::span::{Span, Spans};
 use super::waiting::Waiting;
 use crate::python::user_frame;
@@ -16,19 +16,31 @@ const HOST_WORK: Nanos = Nanos::new(1_000_000);
 /// A kernel's first launch that takes as long as this loads its module; launches take microseconds.
 const FIRST_USE: Nanos = Nanos::new(1_000_000);
 /// Work that starts later than this after its launch has returned waits for something else than its launch.
-const LATENCY: Nanos = Nanos::new(100_000);
+pub(crate) const LATENCY: Nanos = Nanos::new(100_000);
+/// Spans in which a server has nothing to do, whatever its threads show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lulls<'a> {
+    /// No request was due and unanswered.
+    pub(crate) requests: &'a Spans,
+    /// No step was in progress for long.
+    pub(crate) steps: &'a Spans,
+}
+
 /// Gaps looked at for where the host was.
 const PLACED_GAPS: usize = 200;
 /// Places named.
 const PLACES: usize = 3;
 
 /// What the threads that launch work for a device did; the sets do not overlap.
+#[derive(Debug)]
 pub(crate) struct Host {
     known: Vec<(IdleCause, Spans)>,
     /// All of those.
     held: Spans,
-    /// Without calls.
-    quiet: Spans,
+    /// Without calls, by what else is recorded of them; the sets do not overlap.
+    quiet: [(IdleCause, Spans); 3],
+    /// All of those.
+    without_calls: Spans,
     /// Before the first record of these threads and after the last.
     recorded: Option<Span>,
     threads: Vec<bool>,
@@ -36,7 +48,7 @@ pub(crate) struct Host {
 
 impl Host {
     /// `launch` has the call of each row of [`Timeline::work`]; `rows` are those of the device.
-    pub(crate) fn new(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32], without_requests: &Spans) -> Self {
+    pub(crate) fn new(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32], lulls: Lulls<'_>) -> Self {
         let mut threads = vec![false; timeline.threads.len()];
         for call in rows.iter().filter_map(|row| launch[*row as usize]) {
             threads[timeline.calls[call as usize].thread.0 as usize] = true;
@@ -51,9 +63,10 @@ impl Host {
         }
         let compiling = spans.entry(IdleCause::Compiling).or_default();
         compiling.extend(captures(timeline, calls()));
+        compiling.extend(first_calls(timeline, calls()));
         compiling.extend(first_uses(timeline, launch, rows));
         named(timeline, &threads, &mut spans);
-        spans.insert(IdleCause::NoRequest, without_requests.as_slice().to_vec());
+        spans.insert(IdleCause::NoRequest, lulls.requests.as_slice().to_vec());
         let mut taken = Spans::default();
         let mut known = Vec::new();
         for (cause, spans) in spans {
@@ -66,7 +79,8 @@ impl Host {
         let between = recorded.map(|all| called.gaps(all)).unwrap_or_default();
         let quiet = between.as_slice().iter().filter(|span| span.length() >= HOST_WORK).copied();
         let quiet = Spans::union(quiet).subtract(&taken);
-        Self { known, held: taken, quiet, recorded, threads }
+        let parts = told_apart(timeline, &threads, &quiet, lulls.steps);
+        Self { known, held: taken, quiet: parts, without_calls: quiet, recorded, threads }
     }
 
     /// Divides a gap. `next` is the call that launched the work behind it.
@@ -110,17 +124,7 @@ impl Host {
         let Some(call) = next else {
             return self.held.for_each_gap(before, |rest| take(IdleCause::NotRecorded, rest));
         };
-        self.held.for_each_gap(before, |rest| {
-            let recorded = self.recorded.map(|all| all.intersect(rest)).filter(|shared| !shared.is_empty());
-            let recorded = recorded.unwrap_or(Span::new(rest.end, rest.end));
-            for unrecorded in [Span::new(rest.start, recorded.start), Span::new(recorded.end, rest.end)] {
-                if !unrecorded.is_empty() {
-                    take(IdleCause::NotRecorded, unrecorded);
-                }
-            }
-            self.quiet.for_each_within(recorded, |span| take(IdleCause::HostWork, span));
-            self.quiet.for_each_gap(recorded, |span| take(IdleCause::Launching, span));
-        });
+        self.held.for_each_gap(before, |rest| self.between_calls(rest, &mut take));
         let late = gap.end - launched;
         let behind = if call.end() <= gap.start || late > LATENCY { IdleCause::Queued } else { IdleCause::Launching };
         let (loading, compiling) = (self.of(IdleCause::DataLoading), self.of(IdleCause::Compiling));
@@ -135,22 +139,46 @@ impl Host {
         self.known.iter().find(|(known, _)| *known == cause).map_or(&NONE, |(_, spans)| spans)
     }
 
-    /// What the host mostly did between two calls, and for how long.
-    pub(crate) fn doing(&self, between: Span) -> (IdleCause, Nanos) {
-        const NAMED: [IdleCause; 5] =
-            [IdleCause::NoRequest, IdleCause::Profiling, IdleCause::DataLoading, IdleCause::Compiling, IdleCause::Peer];
-        let named = self.known.iter().filter(|(cause, _)| NAMED.contains(cause));
-        let named = named.map(|(cause, spans)| (*cause, spans.total_within(between)));
-        match named.max_by_key(|(_, time)| *time).filter(|(_, time)| *time > Nanos::ZERO) {
-            Some(named) => named,
-            None if between.length() >= HOST_WORK => (IdleCause::HostWork, between.length()),
-            None => (IdleCause::Launching, between.length()),
+    /// Hands over the parts of a span between calls.
+    fn between_calls(&self, span: Span, mut take: impl FnMut(IdleCause, Span)) {
+        let recorded = self.recorded.map(|all| all.intersect(span)).filter(|shared| !shared.is_empty());
+        let recorded = recorded.unwrap_or(Span::new(span.end, span.end));
+        for unrecorded in [Span::new(span.start, recorded.start), Span::new(recorded.end, span.end)] {
+            if !unrecorded.is_empty() {
+                take(IdleCause::NotRecorded, unrecorded);
+            }
         }
+        for (cause, spans) in &self.quiet {
+            spans.for_each_within(recorded, |part| take(*cause, part));
+        }
+        self.without_calls.for_each_gap(recorded, |part| take(IdleCause::Launching, part));
     }
 
-    /// The part of a gap in which the host did other work.
-    pub(crate) fn quiet_within(&self, gap: Span) -> Spans {
-        self.quiet.within(gap)
+    /// What the host did in a span, whether a device waited or not. `call` is what it was where a call takes the span.
+    pub(crate) fn during(&self, span: Span, call: Option<IdleCause>) -> Waiting {
+        let mut during = Waiting::default();
+        for (cause, spans) in &self.known {
+            during.add(*cause, spans.total_within(span));
+        }
+        self.held.for_each_gap(span, |rest| match call {
+            Some(cause) => during.add(cause, rest.length()),
+            None => self.between_calls(rest, |cause, part| during.add(cause, part.length())),
+        });
+        during
+    }
+
+    /// What the host mostly did between two calls beside launching, and for how long.
+    pub(crate) fn doing(&self, between: Span) -> (IdleCause, Nanos) {
+        let during = self.during(between, None);
+        let causes = IdleCause::ALL.into_iter().map(|cause| (cause, during.of(cause)));
+        let most = causes.filter(|(cause, _)| *cause != IdleCause::Launching).max_by_key(|(_, time)| *time);
+        most.filter(|(_, time)| *time > Nanos::ZERO).unwrap_or((IdleCause::Launching, between.length()))
+    }
+
+    /// The part of a gap without calls in which this is what is known of the host.
+    pub(crate) fn quiet_within(&self, gap: Span, cause: IdleCause) -> Spans {
+        let known = self.quiet.iter().find(|(known, _)| *known == cause);
+        known.map_or(Spans::NONE, |(_, spans)| spans.within(gap))
     }
 
     /// Where the host was in the longest of these spans: the innermost range, long operator or Python frame of the user's around
@@ -186,6 +214,29 @@ impl Host {
     }
 }
 
+/// Divides spans without calls. Operators and Python functions show that the host worked, functions that wait that it did not. Between
+/// two steps of a server only operators do: its loop polls for requests.
+fn told_apart(timeline: &Timeline, threads: &[bool], quiet: &Spans, between_steps: &Spans) -> [(IdleCause, Spans); 3] {
+    let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| waits_for_work(name)).collect();
+    let [mut operators, mut python, mut waits, mut unknown] = [const { Vec::new() }; 4];
+    for operator in timeline.operators.iter().filter(|operator| threads[operator.thread.0 as usize]) {
+        let found = match (kinds[operator.name.index()], operator.kind) {
+            (Some(WaitKind::ForWork), _) => &mut waits,
+            (Some(WaitKind::Unknown), _) => &mut unknown,
+            (None, OperatorKind::Framework) => &mut operators,
+            (None, OperatorKind::Python) => &mut python,
+        };
+        quiet.for_each_within(Span::new(operator.start, operator.end()), |part| found.push(part));
+    }
+    let operators = Spans::union(operators);
+    let lulls = quiet.intersect(between_steps).subtract(&operators);
+    let waits = Spans::union(waits.into_iter().chain(lulls.as_slice().iter().copied()));
+    let python = Spans::union(python).subtract(&Spans::union(unknown));
+    let works = Spans::union(operators.as_slice().iter().chain(python.as_slice()).copied()).subtract(&waits);
+    let rest = quiet.subtract(&works).subtract(&waits);
+    [(IdleCause::HostWork, works), (IdleCause::NoWork, waits), (IdleCause::HostUnknown, rest)]
+}
+
 /// When threads were in calls, short pauses between two calls of one thread left out. No pause of [`HOST_WORK`] or longer that all
 /// threads share is lost by that: each of them has one around it. A trace has millions of calls and few such pauses.
 fn called<'a>(threads: usize, calls: impl Iterator<Item = &'a HostCall>) -> Spans {
@@ -212,6 +263,21 @@ fn captures<'a>(timeline: &Timeline, calls: impl Iterator<Item = &'a HostCall>) 
         (pair[0].3, pair[1].3) == (CaptureCall::Begin, CaptureCall::End) && pair[0].0 == pair[1].0
     };
     marks.windows(2).filter(|pair| closed(pair)).map(|pair| Span::new(pair[0].1, pair[1].2)).collect()
+}
+
+/// Calls that are no launches, each the first of its function, that take as long as loading or initialising does.
+fn first_calls<'a>(timeline: &'a Timeline, calls: impl Iterator<Item = &'a HostCall>) -> Vec<Span> {
+    let is_plain: Vec<bool> =
+        timeline.names.iter().map(|(_, name)| cause_of_call(name).is_none() && !name.contains("Launch")).collect();
+    let mut firsts: BTreeMap<NameId, Span> = BTreeMap::new();
+    for call in calls.filter(|call| is_plain[call.name.index()]) {
+        let span = Span::new(call.start, call.end());
+        let first = firsts.entry(call.name).or_insert(span);
+        if span.start < first.start {
+            *first = span;
+        }
+    }
+    firsts.into_values().filter(|span| span.length() >= FIRST_USE).collect()
 }
 
 /// Launches that load what they launch.

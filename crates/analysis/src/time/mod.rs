@@ -14,7 +14,7 @@ mod waiting;
 
 pub use call::kernel_launches;
 pub(crate) use call::{CaptureCall, cause_of_call};
-pub(crate) use host::Host;
+pub(crate) use host::{Host, LATENCY, Lulls};
 pub use queue_depth::{QueueDepth, devices, queue_depth};
 pub use span::{Span, Spans};
 pub use unix::unix_zero;

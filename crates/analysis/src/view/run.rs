@@ -97,11 +97,22 @@ fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
             tokens,
             device_ns,
             mean_ns: mean(device_ns, count),
-            tokens_per_second: tokens.and_then(|tokens| share(tokens as f64 * 1e9, device_ns.get() as f64)),
+            tokens_per_second: tokens.and_then(|tokens| tokens_per_second(metrics, label, tokens, &steps)),
             roofline_mean_ns: roofline.and_then(|roofline| mean(roofline, count)),
         }
     };
     groups.into_iter().map(view).collect()
+}
+
+/// Tokens per second of wall time. Steps that make up a stage have its rate, so that a run has one figure for each.
+fn tokens_per_second(metrics: &Metrics, label: Option<StepLabel>, tokens: u64, steps: &[&StepSummary]) -> Option<f64> {
+    let rates = &metrics.times.throughput;
+    let wall: Nanos = steps.iter().map(|step| step.wall_ns).sum();
+    match label {
+        Some(StepLabel::Prefill) => rates.prefill_tokens_per_second,
+        Some(StepLabel::Decode) => rates.decode_tokens_per_second,
+        _ => share(tokens as f64 * 1e9, wall.get() as f64),
+    }
 }
 
 fn stage_view<'a>(metrics: &'a Metrics, stage: &'a StageSummary) -> StageView<'a> {

@@ -55,6 +55,8 @@ pub(crate) fn assert_invariants(metrics: &Value, name: &str) {
     for row in list(metrics, "lost_time") {
         assert!(number(&row["claimed_ns"]) <= number(&row["lost_ns"]), "{name}: {row}");
     }
+    let path: i64 = list(metrics, "critical_path").iter().map(|part| number(&part["ns"])).sum();
+    assert!(path <= metrics["replay"]["replayed_ns"].as_i64().unwrap_or(0), "{name}: a path of {path}");
     let replayed = metrics["replay"]["basis_ns"].as_f64();
     for finding in list(metrics, "findings") {
         if let (Some(whole), Some(saves), Some(_)) =

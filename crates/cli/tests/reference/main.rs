@@ -49,12 +49,14 @@ testkit::suite! {
         serving::prompts_of_a_draft_model_count_once,
         serving::rounds_of_a_draft_and_its_target_are_speculative_decoding,
         serving::a_replayed_decode_step_is_inference,
+        serving::steps_that_follow_each_other_leave_no_time_without_work,
         shares::accumulators_are_no_gemms_in_single_precision,
         shares::cost_centres_are_shares_of_all_device_work,
         shares::little_time_outside_of_steps_makes_no_finding,
         verdicts::every_trace_of_the_truths_has_a_verdict,
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
+    [Need::Reference("serving/llama-1b")] => { serving::a_server_between_its_requests_has_no_work_and_loses_nothing }
     [Need::Reference("serving/llama-8b")] => {
         capacity::forecasts_are_as_far_off_as_the_documentation_says,
         serving::mixed_steps_are_why_work_is_in_no_stage,

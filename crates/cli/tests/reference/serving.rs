@@ -67,3 +67,32 @@ pub(crate) fn mixed_steps_are_why_work_is_in_no_stage() {
     let rules = list(&metrics, "findings").iter().map(|finding| &finding["rule"]);
     assert!(rules.into_iter().all(|rule| rule != "cold-first-iteration"));
 }
+
+/// Idle time of the first device by its cause.
+fn idle(metrics: &Value, cause: &str) -> i64 {
+    let causes = list(&metrics["device_time"][0], "idle").iter().filter(|idle| idle["cause"] == cause);
+    causes.filter_map(|idle| idle["ns"].as_i64()).sum()
+}
+
+pub(crate) fn a_server_between_its_requests_has_no_work_and_loses_nothing() {
+    // Three gaps of 45, 35 and 26 ms without a step; its steps take a few milliseconds.
+    let Imported { metrics, pages, .. } = import(&[reference("serving/llama-1b").join("trace.json.gz")], &[]);
+    let lulls = idle(&metrics, "no_work");
+    assert!((80_000_000..106_000_000).contains(&lulls), "{lulls}");
+    assert!(pages.contains("no work for the host"), "{pages}");
+    let host: i64 = idle(&metrics, "host_work") + idle(&metrics, "host_unknown");
+    assert!(host < 30_000_000, "{host}");
+    assert!(list(&metrics, "lost_time").iter().all(|row| row["cause"]["id"] != "cause.idle.no_work"));
+    let rules = list(&metrics, "findings").iter().map(|finding| &finding["rule"]);
+    assert!(rules.into_iter().all(|rule| rule != "host-work"), "{}", metrics["findings"]);
+    // One rate of decoding, in the sentence as in the table.
+    let rate = metrics["throughput"]["decode_tokens_per_second"].as_f64().unwrap();
+    assert!((rate - 1_339.0).abs() < 2.0 && pages.contains("(1,339 tokens/s of wall time)"), "{rate}: {pages}");
+    assert!(!pages.contains("tokens/s of device time"), "{pages}");
+}
+
+pub(crate) fn steps_that_follow_each_other_leave_no_time_without_work() {
+    let Imported { metrics, .. } = imported("sgl-eagle3-bs16-decode.json.gz");
+    assert_eq!(idle(&metrics, "no_work"), 0);
+    assert!(idle(&metrics, "host_work") > 0);
+}

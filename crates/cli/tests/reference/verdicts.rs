@@ -49,7 +49,7 @@ const VERDICTS: &[Truth] = &[
         kind: "training",
         first: &["data-loading"],
         silent: &["launch-bound"],
-        says: &["is a one-off cost in this recording", "Compilation and first-use costs"],
+        says: &["is seen only once in this recording", "Compilation and first-use costs"],
         never: &["6.66 s of 14.5 s", "45.9% of gpu time"],
     },
     Truth {
@@ -84,7 +84,7 @@ const VERDICTS: &[Truth] = &[
         kind: "program",
         first: &[],
         silent: &[],
-        says: &["of that is a one-off cost in this recording"],
+        says: &["of that is seen only once in this recording"],
         never: &["33.3 ms", "10.4% of gpu time"],
     },
     Truth {

@@ -365,7 +365,7 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         title: "Kernels without an operator",
         remedy: &[
             "?launchless Their launches are not in the trace; see `work_without_launch`.",
-            "!launchless They were launched outside any recorded operator. Profile with CPU activities enabled.",
+            "!launchless They were launched outside any recorded operator: from Python, by a library, or by a thread that records none.",
         ],
     },
     CounterWords {

@@ -143,7 +143,7 @@ mod tests {
             .with("communication", Nanos::new(30_000_000))
             .with("collectives", vec![collective, known]);
         let expected = [
-            "Communication is exposed for 20.0 ms of 80.0 ms (25.0% of GPU time): no other kernel runs at the same time.",
+            "Communication is exposed for 20.0 ms of 80.0 ms (25.0% of the device span): no other kernel runs at the same time.",
             "Communication takes 30.0 ms in total.",
             "`all_to_all` of unknown size among an unknown number of ranks: 6 calls, 12.0 ms.",
             "`all_to_all` of 4.00 MB among 8 ranks: 6 calls, 12.0 ms; bus bandwidth 1.75 GB/s, 3.50 GB/s in the shortest \

@@ -66,18 +66,18 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &[],
         action: &["Warm up with the same shapes before the profiler starts."],
         advice: &[
-            "This is a one-off cost, and the other figures of this run are not steady-state. If it recurs, shapes change (dynamic shapes, recompilation): fix or pad them.",
+            "No saving is estimated, because this usually happens once. If it recurs, shapes change (dynamic shapes, recompilation): fix or pad them.",
         ],
     },
     RuleWords {
         rule: "data-loading",
         title: "Data loading",
         claim: &[
-            "?one_off The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`; {once} of that is a one-off cost in this recording, such as starting its workers.",
+            "?one_off The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`; {once} of that is seen only once in this recording, such as the start of its workers.",
             "The GPU is idle {idle} ({idle_share}) while the host waits in `enumerate(DataLoader)`.",
         ],
         evidence: &[
-            "!one_off {once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
+            "!one_off {once} of the idle time is seen only once in this recording; no saving is expected from it.",
         ],
         action: &["Load the next batches in the background."],
         advice: &[
@@ -88,20 +88,24 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "host-work",
         title: "Host work",
         claim: &[
-            "?one_off The GPU is idle {idle} ({idle_share}) while the host does other work; {once} of that is a one-off cost in this recording, such as set-up.",
-            "The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
+            "?one_off The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; {once} of that is seen only once in this recording.",
+            "?works The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
+            "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more, and nothing recorded shows what it does.",
         ],
         evidence: &[
             "*places {time} of the idle time is inside `{name}`.",
-            "!one_off {once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
+            "No operator or Python function is recorded for {unrecorded} of it: the host may work, wait or sleep, so no saving is estimated for that part.",
+            "!one_off {once} of the idle time is seen only once in this recording; no saving is expected from it.",
         ],
         action: &[
-            "?one_off Start the profiler after the set-up, and record the part that repeats.",
-            "Move host work off the launching thread, or overlap it with GPU work.",
+            "?one_off Record more steps to see whether this recurs.",
+            "?works Move host work off the launching thread, or overlap it with GPU work.",
+            "Record what the host does: Python stacks, or NVTX ranges around its parts.",
         ],
         advice: &[
-            "!one_off Typical host work is Python code, pre- and post-processing, and CPU operators.",
-            "The estimate assumes that all of it can be hidden.",
+            "?one_off Start the profiler after the set-up, so that the recording holds only what repeats.",
+            "!one_off ?works Typical host work is Python code, pre- and post-processing, and CPU operators.",
+            "!one_off !works If it is work, move it off the launching thread or overlap it with GPU work; if the host waits for input, nothing is lost here.",
         ],
     },
     RuleWords {
@@ -137,7 +141,6 @@ pub(crate) const RULES: &[RuleWords] = &[
             "?inference Keep two batches in flight, split the GEMM before a collective so that its parts overlap, fuse the all-reduce with the norm that follows, or spread the model over fewer GPUs.",
             "!training !inference Start collectives earlier, keep two batches in flight, or use lower precision and fewer, larger messages.",
             "A collective also waits for the slowest rank: compare ranks before blaming the link.",
-            "The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -219,10 +222,10 @@ pub(crate) const RULES: &[RuleWords] = &[
         claim: &["The GPU is idle {idle_share} ({idle} of {wall}) because the CPU launches kernels too slowly."],
         evidence: &[
             "The GPU is busy {busy_share}.",
-            "{launches|launch} per {unit}, one every {interval}.",
+            "?unit {launches|launch} per {unit}, one every {interval} on average.",
+            "!unit {launches|launch}, one every {interval} on average.",
             "{graph_share:bare} of kernels, copies and memsets run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
             "One token takes {token}; its roofline time is {token_roofline} (modelled).",
-            "The shortest gap between two kernels is {shortest_gap}; it is assumed to remain after every kernel.",
         ],
         action: &[
             "?graphs Capture more of the step in CUDA graphs, or give each remaining launch more work.",
@@ -231,7 +234,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         advice: &[
             "?graphs Full graphs instead of piecewise ones hold attention too, if its kernels support capture; otherwise fuse the small kernels between graphs.",
-            "?repeats !graphs Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
+            "?repeats !graphs ?training Use `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.make_graphed_callables`; then fuse the remaining small kernels.",
+            "?repeats !graphs !training Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
             "!repeats !graphs If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
             "A faster CPU helps in proportion; a faster GPU does not help. Profilers slow the CPU down, so check the figure without one.",
         ],
@@ -253,7 +257,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         title: "Memory allocation",
         claim: &["The GPU is idle {idle} ({idle_share}) while the host allocates and frees GPU memory."],
         evidence: &[
-            "{once} of the idle time is a one-off cost in this recording; no saving is expected from it.",
+            "{once} of the idle time is seen only once in this recording; no saving is expected from it.",
             "*calls `{call}`: {calls|call}.",
         ],
         action: &["Reuse GPU memory instead of freeing it."],
@@ -265,48 +269,46 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "host-to-device-copies",
         title: "Host-to-device copies",
         claim: &[
-            "?per_token Every decode step copies data from the host to the GPU: {per_token|copy} per token.",
-            "?one_off Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that is a one-off cost in this recording, such as set-up.",
+            "?per_step Every decode step copies data from the host to the GPU: {per_step|copy} per step.",
+            "?one_off Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that is seen only once in this recording, such as in a set-up.",
             "Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}).",
         ],
         evidence: &[
-            "?per_token The copies move {moved} in total.",
+            "?per_step The copies move {moved} in total.",
             "The copies run for {run} and keep the GPU idle for another {wait}: {copies_share} together.",
             "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "Every pass repeats {per_pass|copy} of the same sizes, more than the tensors of a batch: these look like weights.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
-            "!one_off {once} of the copy time is a one-off cost in this recording, such as set-up; no saving is expected from it.",
+            "!one_off {once} of the copy time is seen only once in this recording, such as in a set-up; no saving is expected from it.",
         ],
         action: &[
-            "?per_token Keep the inputs of every decode step on the GPU.",
+            "?per_step Keep the inputs of every decode step on the GPU.",
             "?one_off Start the profiler after the set-up, and record the part that repeats.",
             "Keep weights and other reused data on the GPU.",
         ],
         advice: &[
-            "?per_token Keep positions, masks and the last token there, or compute them there. Where a copy is needed, pin its memory and start it one step ahead.",
-            "!per_token !one_off Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead.",
+            "?per_step Keep positions, masks and the last token there, or compute them there. Where a copy is needed, pin its memory and start it one step ahead.",
+            "!per_step !one_off Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead.",
             "?per_pass The estimate assumes that all of these copies can be avoided: that the weights fit in GPU memory.",
-            "!per_token !per_pass The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
         rule: "device-to-host-copies",
         title: "Device-to-host copies",
         claim: &[
-            "?one_off Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that is a one-off cost in this recording.",
+            "?one_off Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that is seen only once in this recording.",
             "Copies to the host run for {exposed} of {span} with no kernel alongside ({exposed_share}).",
         ],
         evidence: &[
             "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
-            "!one_off {once} of the copy time is a one-off cost in this recording, such as set-up; no saving is expected from it.",
+            "!one_off {once} of the copy time is seen only once in this recording, such as in a set-up; no saving is expected from it.",
         ],
         action: &["Fetch fewer results from the GPU, and less often."],
         advice: &[
             "Reduce, select or convert on the GPU, and fetch every few steps. Copy the rest to pinned memory with `non_blocking`, on a separate stream while the next step runs.",
-            "The estimate assumes that all of it can be hidden.",
         ],
     },
     RuleWords {
@@ -325,32 +327,37 @@ pub(crate) const RULES: &[RuleWords] = &[
     },
     RuleWords {
         rule: "dequantisation",
-        title: "Dequantisation before GEMMs",
+        title: "Casts before GEMMs",
         claim: &[
+            "?unknown Tensors are cast in GPU memory before the GEMMs that read them: these kernels run for {run} ({run_share}). Their types are not recorded.",
             "Quantised tensors are widened in GPU memory before the GEMMs that read them: these kernels run for {run} ({run_share}).",
         ],
         evidence: &[
             "They account for {kernels|launch} in {where}.",
             "*longest `{kernel}`[[ from `{operator}`]]: {calls|call}, {run}.",
         ],
-        action: &["Use GEMM kernels that read quantised weights."],
+        action: &[
+            "?unknown Find out what is cast: quantised weights need not be.",
+            "Use GEMM kernels that read quantised weights.",
+        ],
         advice: &[
-            "Such kernels (Marlin, Machete, CUTLASS mixed-input GEMMs) dequantise in registers and read each weight once, at its narrow width. If memory allows, dequantise weights once when loading instead.",
-            "The estimate assumes that the GEMMs take as long as now.",
+            "?unknown A PyTorch trace with `record_shapes=True` has the types. If weights are widened, use GEMM kernels that read them quantised; if inputs are converted, keep one dtype.",
+            "!unknown Such kernels (Marlin, Machete, CUTLASS mixed-input GEMMs) dequantise in registers and read each weight once, at its narrow width. If memory allows, dequantise weights once when loading instead.",
+            "!unknown The estimate assumes that the GEMMs take as long as now.",
         ],
     },
     RuleWords {
         rule: "unfused-elementwise",
         title: "Unfused elementwise kernels",
-        claim: &["{kernels|elementwise kernel} in {where} run back to back in {chains|chain} and can be fused."],
+        claim: &[
+            "{kernels|elementwise kernel} follow each other directly in {chains|chain} ({where}), which could be fused where each reads the result of the one before.",
+        ],
         evidence: &[
             "Each chain has {per_chain|kernel} on average.",
             "Without the longest kernel of each chain, they run for {run} ({run_share}).",
         ],
         action: &["Fuse each chain into one kernel."],
-        advice: &[
-            "Use `torch.compile`, or fused operators where the framework has them (RMSNorm, rotary embedding, gated activation).",
-        ],
+        advice: &["Use `torch.compile`, or fused operators where the framework has them."],
     },
     RuleWords {
         rule: "attention-not-flash",
@@ -387,7 +394,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Keep one layout and one dtype from producer to consumer."],
         advice: &[
-            "Preallocate the KV cache instead of concatenating, cast weights once, and avoid `contiguous` between operators that accept strides.",
+            "Cast weights once, write into preallocated buffers (such as a KV cache) instead of concatenating, and avoid `contiguous` between operators that accept strides.",
             "The estimate covers all of these copies; some may be needed.",
         ],
     },
@@ -464,15 +471,16 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &[
             "{graph_share:bare} of kernels, copies and memsets already run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
             "{inside_graphs} of the idle time is inside the calls that launch graphs.",
-            "{launches|launch} per {unit}, one every {interval}.",
+            "?unit {launches|launch} per {unit}, one every {interval} on average.",
+            "!unit {launches|launch}, one every {interval} on average.",
         ],
         action: &[
             "?in_graphs Prepare the next step while the GPU runs the current one.",
             "Give each launch more work: use a larger batch or fused operators.",
         ],
         advice: &[
-            "?in_graphs Use the engine's asynchronous or overlapped scheduling, keep sampling, detokenisation and request handling off the launching thread, and move the remaining launches into the graph.",
-            "?in_graphs The estimate assumes that all host code between calls can be hidden.",
+            "?in_graphs ?serving Use the engine's asynchronous or overlapped scheduling, keep sampling, detokenisation and request handling off the launching thread, and move the remaining launches into the graph.",
+            "?in_graphs !serving Keep other host code off the launching thread, and move the remaining launches into the graph.",
             "!in_graphs ?repeats CUDA graphs or `torch.compile(mode=\"reduce-overhead\")` remove the gaps of a step that repeats.",
             "Profilers slow the CPU down, so check the figure without one.",
         ],

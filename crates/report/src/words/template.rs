@@ -133,7 +133,7 @@ pub(crate) fn base(base: Base) -> &'static str {
     match base {
         Base::Run => "the run",
         Base::OutsideStages => "the time outside stages",
-        Base::DeviceTime => "GPU time",
+        Base::DeviceTime => "the device span",
         Base::BusyTime => "GPU busy time",
         Base::KernelTime => "kernel time",
         Base::GemmTime => "GEMM time",

@@ -110,8 +110,12 @@ pub enum IdleCause {
     Copying,
     /// Ran framework code between launches, and launched.
     Launching,
-    /// Made no CUDA or HIP call for a millisecond or longer.
+    /// Made no CUDA or HIP call for a millisecond or longer, and operators or Python functions show that it worked.
     HostWork,
+    /// The same, and nothing shows whether it worked, slept or waited.
+    HostUnknown,
+    /// Slept, polled for work, or was between two steps of a server with nothing recorded for long.
+    NoWork,
     /// Had launched the next work already: the device's own latency, an order between streams, or work not in the trace.
     Queued,
     /// The trace does not say.
@@ -120,7 +124,7 @@ pub enum IdleCause {
 
 impl IdleCause {
     /// Every cause.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::NoRequest,
         Self::DataLoading,
         Self::Profiling,
@@ -131,6 +135,8 @@ impl IdleCause {
         Self::Copying,
         Self::Launching,
         Self::HostWork,
+        Self::HostUnknown,
+        Self::NoWork,
         Self::Queued,
         Self::NotRecorded,
     ];
@@ -148,6 +154,8 @@ impl IdleCause {
             Self::Copying => "copying",
             Self::Launching => "launching",
             Self::HostWork => "host_work",
+            Self::HostUnknown => "host_unknown",
+            Self::NoWork => "no_work",
             Self::Queued => "queued",
             Self::NotRecorded => "not_recorded",
         }

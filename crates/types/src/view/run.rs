@@ -126,7 +126,7 @@ pub struct EngineStepsView {
     pub device_ns: Nanos,
     /// Device time of one, on average.
     pub mean_ns: Option<Nanos>,
-    /// Tokens per second of device time.
+    /// Tokens per second of wall time.
     pub tokens_per_second: Option<f64>,
     /// Roofline time of one, on average; absent where one of them has none.
     pub roofline_mean_ns: Option<Nanos>,

@@ -18,12 +18,17 @@ use super::launch::{Launches, NONE};
 use super::stage::{Inference, StageInstance, StageOrigin};
 use super::stages::Stages;
 use super::step::StepInstance;
-use crate::time::Span;
+use crate::time::{Span, Spans};
 use annotation::annotation;
 pub(crate) use step::EngineStep;
 
 /// Sequences verify few tokens at a time. A sequence that was evicted computes all of its own again.
 const MOST_VERIFIED: u64 = 32;
+
+/// A scheduler needs less than this between two steps...
+const LULL: Nanos = Nanos::new(10_000_000);
+/// ...and less than this many usual steps.
+const LULL_OF_STEPS: i64 = 3;
 
 /// The outermost annotations, in order of their start.
 pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nanos) -> Vec<EngineStep> {
@@ -46,6 +51,17 @@ pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nan
     label_verifying(&mut found);
     draft::label(timeline, call_of_work, &mut found);
     found
+}
+
+/// Time between two steps that is too long for a scheduler: no step was in progress on any thread.
+pub(super) fn between(steps: &[EngineStep]) -> Spans {
+    let mut lengths: Vec<Nanos> = steps.iter().map(|step| step.host.length()).collect();
+    lengths.sort_unstable();
+    let Some(usual) = lengths.get(lengths.len() / 2) else { return Spans::default() };
+    let least = Nanos::new(usual.get().saturating_mul(LULL_OF_STEPS)).max(LULL);
+    let Some(all) = steps.iter().map(|step| step.host).reduce(Span::hull) else { return Spans::default() };
+    let gaps = Spans::union(steps.iter().map(|step| step.host)).gaps(all);
+    Spans::union(gaps.as_slice().iter().copied().filter(|gap| gap.length() >= least))
 }
 
 /// Decoding several tokens of a sequence at once is verifying them, where most steps do so.

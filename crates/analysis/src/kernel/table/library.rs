@@ -50,6 +50,8 @@ pub(super) const RULES: &[Rule] = &[
     ("nvshmem", Family::Communication, Some("nvshmem")),
     ("rocshmem", Family::Communication, Some("rocshmem")),
     ("deep_ep", Family::Communication, Some("deepep")),
+    ("internode::", Family::Communication, Some("deepep")),
+    ("intranode::", Family::Communication, Some("deepep")),
     ("pplx", Family::Communication, Some("pplx")),
     ("mori::", Family::Communication, Some("mori")),
     ("^epdispatch", Family::Communication, Some("mori")),

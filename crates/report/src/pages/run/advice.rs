@@ -12,6 +12,8 @@ use crate::words::rule;
 
 /// Share of the whole that a saving must have to be worth advice.
 const WORTH_ADVICE: f64 = 0.01;
+/// Share of the whole that a saving must have to be called a problem.
+const WORTH_A_PROBLEM: f64 = 0.05;
 /// The quantity of a finding that says how much of the requests' latency it takes.
 const OF_LATENCY: &str = "latency_share";
 
@@ -33,6 +35,11 @@ impl Advice<'_> {
         places.dedup();
         let place = if places == ["whole run"] { String::new() } else { format!(" ({})", places.join(" and ")) };
         format!("{}{place}: {}", sentence(self.action.trim_end_matches('.')), self.gain())
+    }
+
+    /// What it mends.
+    pub(super) fn claim(&self) -> Option<String> {
+        claim(self.findings[0])
     }
 
     /// What it would give.
@@ -87,9 +94,23 @@ pub(super) fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     all
 }
 
-/// What is wrong, in a sentence: what the first piece of advice mends, else the first warning.
-pub(super) fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> Option<String> {
+/// The finding that is called the problem: what delays requests most, else the first warning, else what saves most.
+pub(super) fn main_finding<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<&'a FindingView<'a>> {
+    let first = advice.first();
+    let of_requests = first.filter(|one| one.latency.is_some());
     let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
-    let view = advice.first().map(|one| one.findings[0]).or_else(warning)?;
+    of_requests.map(|one| one.findings[0]).or_else(warning).or(first.map(|one| one.findings[0]))
+}
+
+fn claim(view: &FindingView<'_>) -> Option<String> {
     Some(format!("{}.", sentence(view.finding.evidence.first()?).trim_end_matches('.')))
+}
+
+/// What is wrong, in a sentence.
+pub(super) fn problem<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<String> {
+    let view = main_finding(run, advice)?;
+    let claim = claim(view)?;
+    let is_little = |one: &Advice<'_>| one.latency.is_none() && one.saves.is_none_or(|share| share < WORTH_A_PROBLEM);
+    let is_little = view.finding.severity == Severity::Info && advice.first().is_none_or(is_little);
+    Some(if is_little { format!("Nothing large was found. The largest: {claim}") } else { claim })
 }

@@ -34,7 +34,7 @@ fn aggregates(page: &mut Page, run: &RunView<'_>) {
     lines.extend(rates.time_per_output_token_ns.map(|step| format!("time per output token: {step}")));
     let throughput = [("decode", rates.decode_tokens_per_second), ("prefill", rates.prefill_tokens_per_second)];
     for (stage, rate) in throughput {
-        lines.extend(rate.map(|rate| format!("{stage} throughput: {}", tokens_per_second(rate))));
+        lines.extend(rate.map(|rate| format!("{stage} throughput: {} of wall time", tokens_per_second(rate))));
     }
     page.list(lines);
 }

@@ -47,4 +47,10 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         table.row([prose(&part.cause), part.ns.to_string(), percent(Some(part.share))]);
     }
     page.table_or(&table, "The path is empty.");
+    if !table.is_empty() {
+        page.paragraph(
+            "The path leads from the last kernel back to the first record, always through what let each node start last. Its host \
+             causes count whether or not a device ran meanwhile, so they exceed the idle time of the same cause.",
+        );
+    }
 }

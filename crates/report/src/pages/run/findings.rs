@@ -67,6 +67,9 @@ pub(super) fn brief(view: &FindingView<'_>) -> String {
     format!("{} ({}), {saves}", title(&view.finding.rule), place(view))
 }
 
+/// Share that rounds to less than 0.1%.
+const NOTHING: f64 = 0.0005;
+
 /// What people call a rule.
 pub(crate) fn title(rule: &str) -> String {
     prose(rule::title(rule))
@@ -100,7 +103,7 @@ pub(crate) const fn basis(basis: SavingBasis) -> &'static str {
     match basis {
         SavingBasis::Run => "the run",
         SavingBasis::Stages => "the time in stages",
-        SavingBasis::Devices => "GPU time",
+        SavingBasis::Devices => "the traced time",
         SavingBasis::ProfiledPass => "the profiled pass",
         SavingBasis::PlainRun => "the run without a profiler",
     }
@@ -122,6 +125,13 @@ pub(crate) fn saving(saving: &Saving) -> String {
 pub(crate) fn estimate(view: &FindingView<'_>) -> String {
     let Some(found) = &view.saving else { return "Estimated saving: unknown.".to_owned() };
     let EstimatedSaving { saves_low_ns, saves_high_ns, assumes, tried, .. } = &view.finding.saving;
+    let at_most = assumes.as_ref().and_then(|assumes| assumes.facts.time("at_most"));
+    if let Some(at_most) = at_most.filter(|_| tried.is_none() && found.share.is_none_or(|share| share < NOTHING)) {
+        return format!(
+            "Estimated saving: none while the host is as slow as recorded; if it ran ahead of the GPU, this would save at most {at_most}. Not \
+             measured."
+        );
+    }
     let range = saves_low_ns.zip(*saves_high_ns).map(|(low, high)| [low.to_string(), high.to_string()]);
     let range = range.filter(|[low, high]| low != high).map(|[low, high]| format!(", between {low} and {high}"));
     let each = found.per_input_ns.map(|each| format!("; {each} per input")).unwrap_or_default();

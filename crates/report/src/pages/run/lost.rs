@@ -113,6 +113,9 @@ fn limits(page: &mut Page, run: &RunView<'_>) {
             known(view.stage.lost_ns),
         ]);
     }
+    if table.is_empty() {
+        return;
+    }
     page.table(&table);
     let avoidable = |stage: &StageSummary| {
         let (lost, wall) = (stage.lost_ns?, stage.wall_ns?);

@@ -178,7 +178,7 @@ fn utilisation(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     if table.is_empty() {
-        return page.paragraph("The work of this model is not modelled.");
+        return;
     }
     let (mfu, mbu) = (percent(metrics.utilisation.mfu_model_level), percent(metrics.utilisation.mbu_model_level));
     table.row(["model".to_owned(), UNKNOWN.to_owned(), UNKNOWN.to_owned(), mfu, mbu]);

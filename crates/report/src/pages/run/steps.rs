@@ -38,7 +38,7 @@ fn engine_step(view: &EngineStepsView) -> String {
     let tokens = view.tokens.filter(|tokens| *tokens > 0);
     let tokens = tokens.map(|tokens| format!(", {}", count(tokens, "token"))).unwrap_or_default();
     let rate =
-        view.tokens_per_second.map(|rate| format!(" ({} of device time)", tokens_per_second(rate))).unwrap_or_default();
+        view.tokens_per_second.map(|rate| format!(" ({} of wall time)", tokens_per_second(rate))).unwrap_or_default();
     let each = if view.steps > 1 { format!(", {} each on average", known(view.mean_ns)) } else { String::new() };
     let roofline = view.roofline_mean_ns.map(|time| format!(", roofline time {time}")).unwrap_or_default();
     let accepted = if view.label == Some(StepLabel::Verify) { "; accepted tokens are not recorded" } else { "" };

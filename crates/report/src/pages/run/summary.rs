@@ -6,15 +6,18 @@
 use types::Environment;
 use types::view::RunView;
 
-use super::advice::{Advice, advice, problem};
+use super::advice::{Advice, advice, main_finding, problem};
 use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline, serving};
 use crate::render::Page;
 use crate::render::text::prose;
+use crate::words::idle;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, tokens_per_second};
 use crate::words::rule;
 
+/// Share of the time from which a cause of idle time is worth a word.
+const WORTH_NAMING: f64 = 0.05;
 /// Pieces of advice.
 const ADVICE: usize = 3;
 /// Smaller findings named.
@@ -70,7 +73,10 @@ fn number(run: &RunView<'_>) -> String {
     let busy = match run.device_time.as_slice() {
         [one] if run.engine_steps.is_empty() => one.busy.map(|share| {
             let time = one.time;
-            format!("The GPU was busy for {} of {} ({}).", time.busy_ns, time.span_ns, percent(Some(share)))
+            let busy = format!("The GPU was busy for {} of {} ({})", time.busy_ns, time.span_ns, percent(Some(share)));
+            let main = one.causes.first().filter(|(_, share)| share.is_some_and(|share| share >= WORTH_NAMING));
+            let main = main.map(|(idle, _)| format!("; {} of its idle time is {}", idle.ns, idle::cause(idle.cause)));
+            format!("{busy}{}.", main.unwrap_or_default())
         }),
         _ => None,
     };
@@ -96,8 +102,9 @@ fn introduction(advice: &[Advice<'_>]) -> &'static str {
 }
 
 /// What the problem and the advice leave out, in one line.
-fn smaller(run: &RunView<'_>, advice: &[Advice<'_>]) -> Option<String> {
-    let advised = |rule: &str| advice.iter().take(ADVICE).any(|one| one.rule == rule);
+fn smaller<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<String> {
+    let main = main_finding(run, advice).map(|view| view.finding.rule.as_str());
+    let advised = |rule: &str| main == Some(rule) || advice.iter().take(ADVICE).any(|one| one.rule == rule);
     let mut titles: Vec<&str> = Vec::new();
     for view in run.findings.iter().filter(|view| !advised(&view.finding.rule)) {
         let title = rule::title(&view.finding.rule);
