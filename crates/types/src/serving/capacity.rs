@@ -106,6 +106,17 @@ pub enum LoadArrivals {
     },
 }
 
+impl LoadArrivals {
+    /// Requests a second; absent for a load of so many at a time, or all at once.
+    pub const fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Rate { per_second } | Self::File { per_second } => *per_second,
+            Self::Ramp { from, to } => Some((*from + *to) / 2.0),
+            Self::Concurrency { .. } => None,
+        }
+    }
+}
+
 /// The load that is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatedLoad {
@@ -190,6 +201,30 @@ pub struct LoadMoment {
     pub kv: f64,
 }
 
+/// Latencies of a request as a client measured them, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredRequest {
+    /// Time to first token.
+    pub ttft_ms: f64,
+    /// Time per output token after the first; absent for outputs of one token.
+    pub tpot_ms: Option<f64>,
+    /// End to end.
+    pub e2el_ms: f64,
+}
+
+/// A figure of a load as a client measured it, beside its forecast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredFigure {
+    /// Its key: `ttft_ms.mean`, ..., `output_throughput`.
+    pub figure: String,
+    /// As measured.
+    pub measured: f64,
+    /// The forecast with its interval.
+    pub forecast: ForecastRange,
+    /// How much more the forecast is, as a share of what was measured.
+    pub error: f64,
+}
+
 /// One request of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestForecast {
@@ -205,6 +240,9 @@ pub struct RequestForecast {
     pub tpot_ms: Option<ForecastRange>,
     /// End to end.
     pub e2el_ms: Option<ForecastRange>,
+    /// As a client measured it; absent for a load that nobody sent.
+    #[serde(default)]
+    pub measured: Option<MeasuredRequest>,
 }
 
 /// Something that a forecast of a load takes as given.
@@ -266,6 +304,9 @@ pub struct Capacity {
     pub energy: Option<EnergyForecast>,
     /// Price; absent where none was given.
     pub price: Option<PriceForecast>,
+    /// The same load as a client measured it; empty for a load that nobody sent.
+    #[serde(default)]
+    pub measured: Vec<MeasuredFigure>,
     /// The server over time, evenly thinned.
     pub over_time: Vec<LoadMoment>,
     /// Every request, in the order of sending.

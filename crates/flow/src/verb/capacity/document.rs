@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use forecast::serving::{LoadForecast, Outcome, RequestOutcome, Server, Spread};
+use forecast::serving::{Asked, LoadForecast, Outcome, RequestOutcome, Server, Spread};
 use meter::model_spec;
 use types::{
     Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LatencyForecast, LoadFigures, LoadMoment,
     Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, Workload,
 };
 
+use super::measured::beside;
 use super::room::Room;
 use super::{CapacityRequest, Device};
 use crate::pipeline::model::LoadedModel;
@@ -36,6 +37,7 @@ impl Subject<'_> {
         model.hf_revision.clone_from(revision);
         model.notes.clone_from(notes);
         let outcome = &found.outcome;
+        let figures = figures(outcome, self.request.objective.is_some());
         let is_modelled = self.calibrated >= CALIBRATED && self.host_is_measured;
         Capacity {
             schema: SchemaTag::new(),
@@ -47,7 +49,8 @@ impl Subject<'_> {
             model,
             server: self.server(),
             load: self.load(found),
-            figures: figures(outcome, self.request.objective.is_some()),
+            measured: beside(&self.request.load, &figures),
+            figures,
             highest,
             energy: self.request.watts.map(|watts| self.energy(watts, outcome)),
             price: self.request.price.map(|price| self.price(price, outcome)),
@@ -108,22 +111,21 @@ impl Subject<'_> {
     }
 
     fn requests(&self, found: &LoadForecast) -> Vec<RequestForecast> {
-        let asked = self.request.load.asked.iter();
-        let rows = asked.zip(&found.requests).zip(&found.likely.answers);
+        let load = &self.request.load;
         let first = found.likely.answers.iter().flatten().map(|answer| answer.sent).fold(f64::INFINITY, f64::min);
-        let row =
-            |((asked, outcome), answer): ((&forecast::serving::Asked, &Option<RequestOutcome<_>>), &Option<_>)| {
-                let answer: &Option<forecast::serving::Answer> = answer;
-                RequestForecast {
-                    sent_ms: answer.map(|answer| (answer.sent - first) / 1e3),
-                    input_tokens: asked.input,
-                    output_tokens: asked.output,
-                    ttft_ms: outcome.map(|one| one.ttft),
-                    tpot_ms: outcome.filter(|_| asked.output > 1).map(|one| one.tpot),
-                    e2el_ms: outcome.map(|one| one.e2el),
-                }
-            };
-        rows.map(row).collect()
+        let row = |(place, (asked, outcome)): (usize, (&Asked, &Option<RequestOutcome<ForecastRange>>))| {
+            let answer = found.likely.answers.get(place).copied().flatten();
+            RequestForecast {
+                sent_ms: answer.map(|answer| (answer.sent - first) / 1e3),
+                input_tokens: asked.input,
+                output_tokens: asked.output,
+                ttft_ms: outcome.map(|one| one.ttft),
+                tpot_ms: outcome.filter(|_| asked.output > 1).map(|one| one.tpot),
+                e2el_ms: outcome.map(|one| one.e2el),
+                measured: load.measured.get(place).copied(),
+            }
+        };
+        load.asked.iter().zip(&found.requests).enumerate().map(row).collect()
     }
 
     fn assumptions(&self) -> BTreeSet<CapacityAssumption> {

@@ -25,6 +25,7 @@ pub(super) fn capacity() -> Capacity {
         ttft_ms: Some(range(36.0)),
         tpot_ms: Some(range(5.4)),
         e2el_ms: Some(range(721.0)),
+        measured: None,
     };
     Capacity {
         schema: SchemaTag::new(),
@@ -88,6 +89,7 @@ pub(super) fn capacity() -> Capacity {
             per_million_input_tokens: range(0.062),
             per_million_output_tokens: range(0.91),
         }),
+        measured: Vec::new(),
         over_time: (0..120).map(moment).collect(),
         requests: (0..3).map(request).collect(),
         assumptions: vec![CapacityAssumption::PagedAttention, CapacityAssumption::WarmServer],
