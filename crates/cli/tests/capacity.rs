@@ -128,8 +128,9 @@ fn a_results_file_is_forecast_beside_what_its_client_measured() {
     ] {
         let (row, theirs) = (row(figure), client[key].as_f64().unwrap());
         let (measured, forecast) = (value(&row, "/measured"), value(&row, "/forecast/value"));
-        // The client divides by the time until it has noticed the last answer.
-        assert!((measured / theirs - 1.0).abs() < 0.01, "{figure}: {measured} and {theirs}");
+        // The client's throughput counts the time until it has noticed the last answer.
+        let apart = if key == "output_throughput" { 0.05 } else { 1e-5 };
+        assert!((measured / theirs - 1.0).abs() < apart, "{figure}: {measured} and {theirs}");
         assert!((value(&row, "/error") - (forecast / measured - 1.0)).abs() < 1e-9, "{figure}");
     }
     assert!((value(&found, "/requests/3/measured/ttft_ms") - client["ttfts"][3].as_f64().unwrap() * 1e3).abs() < 1e-3);
@@ -137,6 +138,19 @@ fn a_results_file_is_forecast_beside_what_its_client_measured() {
     let faster = forecast(&["--rate", "100"]);
     assert_eq!((faster["measured"].as_array().unwrap().len(), &faster["requests"][3]["measured"]), (0, &Value::Null));
     assert!(value(&faster, "/batch/value") > value(&found, "/batch/value"));
+}
+
+#[test]
+fn weights_in_fewer_bits_are_read_sooner_and_take_less_memory() {
+    let scratch = Scratch::new();
+    let load = ["--concurrency", "1", "--requests", "3", "--input", "32", "--output", "32"];
+    let with = |more: &[&str]| document(&scratch, &[&load[..], more].concat());
+    let (whole, packed) = (with(&[]), with(&["workload.quantisation.weights=int4"]));
+    // Weights are most of what one sequence reads, and a quarter of it is left of them; the host and the rest stay.
+    let faster = value(&whole, "/tpot_ms/mean/value") / value(&packed, "/tpot_ms/mean/value");
+    assert!((1.5..4.0).contains(&faster), "{faster}");
+    assert!(value(&packed, "/server/weights_bytes") < 0.5 * value(&whole, "/server/weights_bytes"));
+    assert!(packed["assumptions"].as_array().unwrap().contains(&"fused_dequantisation".into()));
 }
 
 #[test]
@@ -170,15 +184,15 @@ fn layouts_have_a_frontier_and_a_best_one_for_the_rate() {
 #[test]
 fn a_sweep_leaves_a_page_a_chart_and_a_document_that_validates() {
     let scratch = Scratch::new();
-    let load = ["--model", "llama-3.1-70b", "--requests", "20", "--output", "8", "--out", "run"];
+    let load = ["--model", "qwen3-32b", "--requests", "20", "--output", "8", "--out", "run"];
     let output = capacity(
         &scratch,
-        &[&load[..], &["--sweep", "concurrency=1,8", "--sweep", "hardware=a100-sxm-80gb,h200"]].concat(),
+        &[&load[..], &["--sweep", "concurrency=1,8", "--sweep", "hardware=a100-pcie-40gb,h200"]].concat(),
     );
-    // One 80 GB device is too small: said, and the rest is done.
+    // One 40 GB device is too small: said, and the rest is done.
     assert_eq!(output.code, 3, "{}", output.stderr);
     assert!(
-        output.stderr.contains("2 of 4 layouts could not be simulated: llama-3.1-70b does not fit a100-sxm-80gb"),
+        output.stderr.contains("2 of 4 layouts could not be simulated: qwen3-32b does not fit a100-pcie-40gb"),
         "{}",
         output.stderr
     );

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Price of one device for an hour, such as 3.5/h
     #[arg(long, value_name = "PRICE", value_parser = price)]
     price: Option<f64>,
-    /// Power of one device, such as 700W
+    /// Power of one device, such as 700W [default: the limit of the device, where the catalogue has it]
     #[arg(long, value_name = "WATTS", value_parser = watts)]
     power: Option<f64>,
     /// Calibration of the device in a file [default: the one that `doctor --calibrate` stored]

@@ -58,8 +58,6 @@ pub struct SimulatedServer {
     pub devices: u64,
     /// Devices that share every matrix.
     pub tensor_parallel: u64,
-    /// Copies of the server that the requests are dealt out to.
-    pub replicas: u64,
     /// `vllm` or `sglang`.
     pub engine: String,
     /// Most requests that run at once.
@@ -251,12 +249,16 @@ pub struct RequestForecast {
 pub enum CapacityAssumption {
     /// Device times rest on the prior, because the device is not calibrated.
     NotCalibrated,
+    /// A part of the device times is not in the calibration.
+    PartlyCalibrated,
     /// The host was not measured and is taken to be as fast as that of the engine's reference machine.
     Host,
     /// SGLang's host times are taken to be vLLM's.
     EngineHost,
     /// Attention is the calibrated library call times a constant of paged kernels.
     PagedAttention,
+    /// Weights in fewer bits are read as they are stored, and unpacked by the kernel that multiplies.
+    FusedDequantisation,
     /// What libraries and captured graphs take of the memory.
     Reserve,
     /// Links between devices.
@@ -267,10 +269,10 @@ pub enum CapacityAssumption {
     UnknownStart,
     /// Outputs have the length that is asked for.
     Lengths,
-    /// Requests are dealt out to replicas in turn.
-    Replicas,
-    /// Power for the whole time.
+    /// The power that was given, for the whole time.
     Power,
+    /// The limit of the device's power, for the whole time.
+    PowerLimit,
 }
 
 /// The document.

@@ -24,9 +24,7 @@ pub(super) struct Subject<'a> {
     pub(super) device: &'a Device,
     pub(super) request: &'a CapacityRequest,
     pub(super) room: Room,
-    /// Share of the device time that is calibrated.
-    pub(super) calibrated: f64,
-    pub(super) host_is_measured: bool,
+    pub(super) certainty: Certainty,
 }
 
 impl Subject<'_> {
@@ -38,13 +36,13 @@ impl Subject<'_> {
         model.notes.clone_from(notes);
         let outcome = &found.outcome;
         let figures = figures(outcome, self.request.objective.is_some());
-        let is_modelled = self.calibrated >= CALIBRATED && self.host_is_measured;
+        let is_modelled = self.certainty.calibrated >= CALIBRATED && self.certainty.host_is_measured;
         Capacity {
             schema: SchemaTag::new(),
             tool_version: self.request.tool_version.clone(),
             origin: if is_modelled { Origin::Modelled } else { Origin::Assumed },
             basis: self.device.basis.clone(),
-            calibrated_share: self.calibrated,
+            calibrated_share: self.certainty.calibrated,
             simulations: found.simulations,
             model,
             server: self.server(),
@@ -52,12 +50,17 @@ impl Subject<'_> {
             measured: beside(&self.request.load, &figures),
             figures,
             highest,
-            energy: self.request.watts.map(|watts| self.energy(watts, outcome)),
+            energy: self.watts().map(|watts| self.energy(watts, outcome)),
             price: self.request.price.map(|price| self.price(price, outcome)),
             over_time: moments(found),
             requests: self.requests(found),
             assumptions: self.assumptions().into_iter().collect(),
         }
+    }
+
+    /// Power of one device: as given, else its limit.
+    fn watts(&self) -> Option<f64> {
+        self.request.watts.or(self.device.hardware.power_watts)
     }
 
     fn devices(&self) -> u64 {
@@ -70,7 +73,6 @@ impl Subject<'_> {
             hardware: self.device.hardware.id.clone(),
             devices: self.devices(),
             tensor_parallel: self.workload.parallel.tensor,
-            replicas: 1,
             engine: self.request.engine.engine.name.to_owned(),
             max_num_seqs: rules.max_num_seqs,
             max_num_batched_tokens: rules.max_num_batched_tokens,
@@ -131,10 +133,13 @@ impl Subject<'_> {
     fn assumptions(&self) -> BTreeSet<CapacityAssumption> {
         let request = self.request;
         let load = &request.load;
+        let is_calibrated = self.device.calibration.is_some();
         let is_warm = load.started == forecast::serving::Started::Long;
         [
-            (self.calibrated < CALIBRATED, CapacityAssumption::NotCalibrated),
-            (!self.host_is_measured, CapacityAssumption::Host),
+            (!is_calibrated, CapacityAssumption::NotCalibrated),
+            (is_calibrated && self.certainty.calibrated < CALIBRATED, CapacityAssumption::PartlyCalibrated),
+            (self.certainty.unpacks, CapacityAssumption::FusedDequantisation),
+            (!self.certainty.host_is_measured, CapacityAssumption::Host),
             (request.engine.engine.name == "sglang", CapacityAssumption::EngineHost),
             (true, CapacityAssumption::PagedAttention),
             (self.room.kv_origin == Origin::Modelled, CapacityAssumption::Reserve),
@@ -143,6 +148,7 @@ impl Subject<'_> {
             (!is_warm, CapacityAssumption::UnknownStart),
             (true, CapacityAssumption::Lengths),
             (request.watts.is_some(), CapacityAssumption::Power),
+            (request.watts.is_none() && self.watts().is_some(), CapacityAssumption::PowerLimit),
         ]
         .into_iter()
         .filter_map(|(holds, assumption)| holds.then_some(assumption))
@@ -150,10 +156,22 @@ impl Subject<'_> {
     }
 }
 
-/// Share of the device time of typical steps that is calibrated, and whether the host's speed was measured.
-pub(super) fn certainty(server: &mut Server<'_>) -> Result<(f64, bool), types::UserError> {
-    let [_, calibrated] = server.prices.certainty()?;
-    Ok((calibrated.clamp(0.0, 1.0), server.prices.host_is_measured()))
+/// What the times of a server rest on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Certainty {
+    /// Share of the device time of typical steps that is calibrated.
+    calibrated: f64,
+    host_is_measured: bool,
+    /// Whether weights are stored in fewer bits than the arithmetic has.
+    unpacks: bool,
+}
+
+impl Certainty {
+    pub(super) fn of(server: &mut Server<'_>) -> Result<Self, types::UserError> {
+        let [_, calibrated] = server.prices.certainty()?;
+        let (host_is_measured, unpacks) = (server.prices.host_is_measured(), server.prices.unpacks());
+        Ok(Self { calibrated: calibrated.clamp(0.0, 1.0), host_is_measured, unpacks })
+    }
 }
 
 fn times(range: ForecastRange, factor: f64) -> ForecastRange {

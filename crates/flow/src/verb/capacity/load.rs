@@ -10,7 +10,7 @@ use crate::pipeline::load_file;
 use crate::pipeline::requests::read_log;
 
 /// The most requests of a load: every one is simulated a few dozen times.
-const MOST: usize = 1_000_000;
+const MOST: usize = 200_000;
 /// Seconds of a load that is to show whether a server keeps up, and the fewest and the most requests of it.
 const SHOWN: (f64, usize, usize) = (20.0, 200, 2_000);
 /// Requests one after the other that show what a server does for one alone.

@@ -27,7 +27,7 @@ use crate::pipeline::folder::run::run;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::model::analytic::DEFAULT_DEVICE;
 use crate::pipeline::progress::Progress;
-use document::Subject;
+use document::{Certainty, Subject};
 
 /// The document inside a run folder.
 pub const JSON: &str = "capacity.json";
@@ -121,8 +121,8 @@ fn simulated(
         }
         None => (None, None),
     };
-    let (calibrated, host_is_measured) = document::certainty(&mut server)?;
-    let subject = Subject { model, workload: &workload, device, request, room, calibrated, host_is_measured };
+    let certainty = Certainty::of(&mut server)?;
+    let subject = Subject { model, workload: &workload, device, request, room, certainty };
     Ok((subject.document(&found, highest), unmet))
 }
 

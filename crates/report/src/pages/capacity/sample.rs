@@ -39,7 +39,6 @@ pub(super) fn capacity() -> Capacity {
             hardware: "h200".to_owned(),
             devices: 1,
             tensor_parallel: 1,
-            replicas: 1,
             engine: "vllm".to_owned(),
             max_num_seqs: 1024,
             max_num_batched_tokens: 8192,
