@@ -111,7 +111,15 @@ fn ranges(bundles: &Bundles) -> Result<(), String> {
     need(!argv.contains("--kernel-name ") && !argv.contains("--launch-count"), "whole ranges, whatever their kernels")?;
     let metrics = bundles.json("deep-range/metrics.json");
     let counted = |region: &Value| region["metrics"].as_object().is_some_and(|metrics| !metrics.is_empty());
-    need(list(&metrics["regions"]).iter().any(counted), "counters per region")
+    need(list(&metrics["regions"]).iter().any(counted), "counters per region")?;
+    let report = bundles.json("deep-range/ncu/regions/report.json");
+    let folder = report["regions"][0]["folder"].as_str().ok_or("a region in ncu/regions/report.json")?;
+    let files = ["report.md", "sections.txt", "kernels.csv"].map(|name| format!("ncu/regions/{folder}/{name}"));
+    bundles.files("deep-range", &files.each_ref().map(String::as_str))?;
+    need(
+        bundles.text("deep-range/report.html").contains(report["regions"][0]["path"].as_str().unwrap_or("?")),
+        "its page",
+    )
 }
 
 fn contracts(bundles: &Bundles) -> Result<(), String> {

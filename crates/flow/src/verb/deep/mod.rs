@@ -12,6 +12,7 @@ mod overhead;
 mod pass_name;
 mod passes;
 mod plan;
+mod regions;
 mod request;
 mod tools;
 mod workload;

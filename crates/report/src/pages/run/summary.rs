@@ -10,7 +10,7 @@ use super::advice::{Advice, advice, problem};
 use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline, serving};
 use crate::render::Page;
-use crate::render::text::{prose, sentence};
+use crate::render::text::prose;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, tokens_per_second};
 use crate::words::rule;
