@@ -196,6 +196,7 @@ mod tests {
             l2_bytes: None,
             sm_count: 132,
             boost_clock_hz: None,
+            power_watts: None,
             interconnect_bytes_per_second: None,
             peaks: vec![rate(DType::Bf16, 989.5e12), rate(DType::Fp8, 1_979e12), rate(DType::Fp64, 67e12)],
             number_sources: BTreeMap::new(),

@@ -41,6 +41,19 @@ const RATE: f64 = 4.0;
 pub(crate) const REQUESTS: usize = 100;
 
 impl LoadArguments {
+    /// The rate that was named, where it does not climb.
+    pub(crate) const fn rate(&self) -> Option<f64> {
+        match self.rate {
+            Some(Rate::Steady(rate)) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// At a steady rate.
+    pub(crate) const fn at(&self, rate: f64) -> Arrivals {
+        if self.constant { Arrivals::Constant { rate } } else { Arrivals::Gamma { rate, burstiness: self.burstiness } }
+    }
+
     /// When so many requests arrive, where no file says.
     pub(crate) fn arrivals(&self, requests: usize) -> Result<Arrivals, UserError> {
         Ok(match (self.concurrency, self.rate.unwrap_or(Rate::Steady(RATE))) {
@@ -49,8 +62,7 @@ impl LoadArguments {
                 let over = Duration::try_from_secs_f64(2.0 * requests as f64 / (from + to));
                 Arrivals::Ramp { from, to, over: over.map_err(|_| UserError::usage("--rate is too low to ever end"))? }
             }
-            (None, Rate::Steady(rate)) if self.constant => Arrivals::Constant { rate },
-            (None, Rate::Steady(rate)) => Arrivals::Gamma { rate, burstiness: self.burstiness },
+            (None, Rate::Steady(rate)) => self.at(rate),
         })
     }
 }

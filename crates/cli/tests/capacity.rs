@@ -104,6 +104,117 @@ fn preemptions_come_with_too_few_blocks() {
 }
 
 #[test]
+fn a_results_file_is_forecast_beside_what_its_client_measured() {
+    let scratch = Scratch::new();
+    let file = |name: &str| format!("{}/tests/fixtures/serving/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (requests, model) = (file("requests.json"), file("config.json"));
+    let forecast = |more: &[&str]| -> Value {
+        let load = ["--model", &model, "--requests", &requests, "--json"];
+        let output = capacity(&scratch, &[&load[..], more].concat());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let (found, client): (Value, Value) =
+        (forecast(&[]), serde_json::from_slice(&std::fs::read(&requests).unwrap()).unwrap());
+    let row = |figure: &str| {
+        let rows = found["measured"].as_array().unwrap();
+        rows.iter().find(|row| row["figure"] == figure).unwrap_or_else(|| panic!("{figure}")).clone()
+    };
+    for (figure, key) in [
+        ("ttft_ms.mean", "mean_ttft_ms"),
+        ("tpot_ms.p99", "p99_tpot_ms"),
+        ("e2el_ms.p50", "median_e2el_ms"),
+        ("output_throughput", "output_throughput"),
+    ] {
+        let (row, theirs) = (row(figure), client[key].as_f64().unwrap());
+        let (measured, forecast) = (value(&row, "/measured"), value(&row, "/forecast/value"));
+        // The client's throughput counts the time until it has noticed the last answer.
+        let apart = if key == "output_throughput" { 0.05 } else { 1e-5 };
+        assert!((measured / theirs - 1.0).abs() < apart, "{figure}: {measured} and {theirs}");
+        assert!((value(&row, "/error") - (forecast / measured - 1.0)).abs() < 1e-9, "{figure}");
+    }
+    assert!((value(&found, "/requests/3/measured/ttft_ms") - client["ttfts"][3].as_f64().unwrap() * 1e3).abs() < 1e-3);
+    // At another rate nobody has measured it.
+    let faster = forecast(&["--rate", "100"]);
+    assert_eq!((faster["measured"].as_array().unwrap().len(), &faster["requests"][3]["measured"]), (0, &Value::Null));
+    assert!(value(&faster, "/batch/value") > value(&found, "/batch/value"));
+}
+
+#[test]
+fn weights_in_fewer_bits_are_read_sooner_and_take_less_memory() {
+    let scratch = Scratch::new();
+    let load = ["--concurrency", "1", "--requests", "3", "--input", "32", "--output", "32"];
+    let with = |more: &[&str]| document(&scratch, &[&load[..], more].concat());
+    let (whole, packed) = (with(&[]), with(&["workload.quantisation.weights=int4"]));
+    // Weights are most of what one sequence reads, and a quarter of it is left of them; the host and the rest stay.
+    let faster = value(&whole, "/tpot_ms/mean/value") / value(&packed, "/tpot_ms/mean/value");
+    assert!((1.5..4.0).contains(&faster), "{faster}");
+    assert!(value(&packed, "/server/weights_bytes") < 0.5 * value(&whole, "/server/weights_bytes"));
+    assert!(packed["assumptions"].as_array().unwrap().contains(&"fused_dequantisation".into()));
+}
+
+#[test]
+fn layouts_have_a_frontier_and_a_best_one_for_the_rate() {
+    let scratch = Scratch::new();
+    let axes = ["--sweep", "workload.parallel.tensor=1,2", "--sweep", "max-num-seqs=4,128"];
+    let load = ["--rate", "40", "--requests", "150", "--input", "256", "--output", "32"];
+    let found = document(&scratch, &[&axes[..], &load, &["--slo", "ttft=2s,tpot=30ms", "--price", "2/h"]].concat());
+    let points = found["points"].as_array().unwrap();
+    assert_eq!((points.len(), points[2]["settings"]["workload.parallel.tensor"].as_u64()), (4, Some(2)));
+    let place = |point: &Value| {
+        let of = |side: &str| value(point, &format!("/figures/tokens_per_second_per_{side}/value"));
+        [of("user"), of("device")]
+    };
+    for point in points {
+        let own = place(point);
+        let beaten = points.iter().map(place).any(|other| other[0] >= own[0] && other[1] >= own[1] && other != own);
+        assert_eq!(point["on_frontier"], !beaten, "{point}");
+        let (highest, servers) =
+            (value(point, "/figures/highest/requests_per_second/low"), value(point, "/figures/servers_needed"));
+        assert_eq!(servers, (40.0 / highest).ceil());
+    }
+    // Four at a time hold a lower rate than a hundred, and the best layout needs the fewest devices.
+    let highest = |at: usize| value(&points[at], "/figures/highest/requests_per_second/value");
+    assert!(highest(0) < highest(1) && highest(2) < highest(3));
+    let devices = |point: &Value| value(point, "/figures/devices_needed");
+    let best = &points[found["best"].as_u64().unwrap() as usize];
+    assert!(points.iter().all(|point| devices(best) <= devices(point)));
+}
+
+#[test]
+fn a_sweep_leaves_a_page_a_chart_and_a_document_that_validates() {
+    let scratch = Scratch::new();
+    let load = ["--model", "qwen3-32b", "--requests", "20", "--output", "8", "--out", "run"];
+    let output = capacity(
+        &scratch,
+        &[&load[..], &["--sweep", "concurrency=1,8", "--sweep", "hardware=a100-pcie-40gb,h200"]].concat(),
+    );
+    // One 40 GB device is too small: said, and the rest is done.
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(
+        output.stderr.contains("2 of 4 layouts could not be simulated: qwen3-32b does not fit a100-pcie-40gb"),
+        "{}",
+        output.stderr
+    );
+    let file = scratch.path("run").join("capacity-sweep.json");
+    let valid = Output::of(scratch.command(&["validate", file.to_str().unwrap()]));
+    assert_eq!(valid.code, 0, "{}", valid.stdout);
+    let (page, chart) = (scratch.text("run", "capacity-sweep.md"), scratch.text("run", "capacity-sweep.svg"));
+    assert!(page.contains("capacity-sweep.svg") && page.contains("does not fit"), "{page}");
+    assert_eq!(chart.matches("<circle").count(), 2);
+    for (sweep, cause) in [
+        ("turbo=1,2", "--sweep turbo: no such setting"),
+        ("max-num-seqs=0", "expected a number above 0"),
+        ("max-num-seqs", "has no values"),
+        ("workload.seq_len=1,2", "has no effect"),
+    ] {
+        let output = capacity(&scratch, &["--model", "llama-3-8b", "--sweep", sweep]);
+        assert_eq!(output.code, 2, "{sweep}: {}", output.stderr);
+        assert!(output.stderr.contains(cause), "{sweep}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn what_makes_no_forecast_is_refused_with_its_cause() {
     let scratch = Scratch::new();
     let file = |name: &str, text: &str| std::fs::write(scratch.path(name), text).unwrap();

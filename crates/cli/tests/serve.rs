@@ -145,6 +145,33 @@ fn gpus_count_the_energy_of_a_load_and_a_range_of_rates_is_climbed() {
 }
 
 #[test]
+fn a_load_that_was_sent_is_forecast_beside_what_was_measured() {
+    let (scratch, address) = (Scratch::new(), server(Answers::Tokens));
+    assert_nothing_missing(&serve(&scratch, &["--url", &format!("http://{address}"), "--window", "0"]));
+    let forecast = |more: &[&str]| -> serde_json::Value {
+        let from = ["capacity", "--from", "./run", "--model", "llama-3-8b", "--json"];
+        let output = Output::of(scratch.command(&[&from[..], more].concat()));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let found = forecast(&[]);
+    assert_eq!((&found["load"]["requests"], &found["load"]["output_tokens"]), (&12.into(), &48.into()));
+    let metrics = scratch.json("run", "metrics.json");
+    let ttft = |one: &serde_json::Value| one["measured"]["ttft_ms"].as_f64().unwrap();
+    let mean = found["requests"].as_array().unwrap().iter().map(ttft).sum::<f64>() / 12.0;
+    let measured = metrics["serving"]["load"]["ttft"]["mean"]["ns"].as_f64().unwrap() / 1e6;
+    assert!((mean / measured - 1.0).abs() < 1e-3, "{mean} and {measured}");
+    // What if they came ten times as fast to a server with other settings?
+    let other = forecast(&["--rate", "100", "--max-num-seqs", "2"]);
+    assert_eq!(
+        (&other["server"]["max_num_seqs"], &other["load"]["arrivals"]["per_second"]),
+        (&2.into(), &100.0.into())
+    );
+    let none = Output::of(scratch.command(&["capacity", "--from", "./run"]));
+    assert!(none.code == 2 && none.stderr.contains("does not say which model"), "{}", none.stderr);
+}
+
+#[test]
 fn requests_that_fail_are_counted_and_quoted() {
     for (answers, quoted) in [(Answers::Error, "out of memory"), (Answers::HalfAStream, "12 of 12 requests failed")] {
         let (scratch, address) = (Scratch::new(), server(answers));

@@ -224,6 +224,7 @@ pub fn hardware(calibration: &Calibration) -> Hardware {
         l2_bytes: None,
         sm_count: calibration.threads,
         boost_clock_hz: None,
+        power_watts: None,
         interconnect_bytes_per_second: None,
         peaks,
         number_sources: BTreeMap::from([

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Read as _;
 
 use llm_perf_forecast::serving::{
-    Arrivals, Asked, Backend, Engine, Load, LoadForecast, Part, RequestOutcome, Rules, Scheduler, Server, Started,
-    StepPrices, VLLM,
+    Arrivals, Asked, Backend, DRAWS, Engine, Load, LoadForecast, Part, RequestOutcome, Rules, Scheduler, Server,
+    Started, StepPrices, VLLM,
 };
 use meter::WorkloadSettings;
 use meter::hardware::Catalogue;
@@ -118,7 +118,7 @@ fn forecast(model: &str, load: &Measured, engine: Engine, kv_blocks: u64) -> Loa
     let mut server = Server { prices, engine, rules: rules(kv_blocks) };
     let due: Vec<f64> = load.sent.iter().map(|sent| (sent - load.sent[0]) * 1e3).collect();
     let same = |_| Load { arrivals: Arrivals::Due(due.clone()), asked: load.asked.clone(), started: Started::Unknown };
-    server.forecast(&Objective::default(), same).unwrap()
+    server.forecast(&Objective::default(), DRAWS, same).unwrap()
 }
 
 /// A latency of a request.

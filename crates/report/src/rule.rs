@@ -109,6 +109,7 @@ const TABLE: &[(&str, &[Rule])] = &[
     ),
     ("sweep", &[NotNegative(&[]), Shares(&[])]),
     ("capacity", &[NotNegative(&[]), Shares(&[])]),
+    ("capacity-sweep", &[NotNegative(&[]), Shares(&[])]),
     (
         "regions",
         &[

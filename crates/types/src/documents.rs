@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, BundleIndex, Calibration, Capacity, Comparison, DeepPlan, DeviceCalibration, Diagnosis,
-    Environment, Fleet, HardwareListing, InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList,
+    AnalyticReport, BundleIndex, Calibration, Capacity, CapacitySweep, Comparison, DeepPlan, DeviceCalibration,
+    Diagnosis, Environment, Fleet, HardwareListing, InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList,
     RunManifest, SchemaList, Sweep, ValidationReport, WhatIf,
 };
 
@@ -40,6 +40,7 @@ pub const ALL: &[DocumentKind] = &[
     ),
     DocumentKind::of::<Sweep>("sweep.json: what a model costs at every point of a grid of workloads and devices"),
     DocumentKind::of::<Capacity>("capacity.json: what a server is likely to make of a load, simulated"),
+    DocumentKind::of::<CapacitySweep>("capacity-sweep.json: layouts of a server under a load, and the best of them"),
     DocumentKind::of::<RegionReport>("ncu/regions/report.json: hardware counters rolled up per NVTX region"),
     DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),

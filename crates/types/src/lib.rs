@@ -129,8 +129,10 @@ pub use run::validation::{FileValidation, SchemaList, SchemaListing, ValidationR
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use serving::capacity::{
     Capacity, CapacityAssumption, EnergyForecast, HighestLoad, LatencyForecast, LimitedLatency, LoadArrivals,
-    LoadFigures, LoadMoment, PriceForecast, RequestForecast, SimulatedLoad, SimulatedServer,
+    LoadFigures, LoadMoment, MeasuredFigure, MeasuredRequest, PriceForecast, RequestForecast, SimulatedLoad,
+    SimulatedServer,
 };
+pub use serving::capacity_sweep::{CapacitySweep, LayoutFigures, LayoutPoint};
 pub use serving::json_lines::{REQUESTS_SCHEMA, RequestLogHeader};
 pub use serving::latency::{Goodput, Latency, LoadEnergy, Objective, Quantile, ServedLoad};
 pub use serving::request_log::{RequestClock, RequestLog, RequestRecord, RequestSource};

@@ -1,11 +1,14 @@
 //! `llm-perf capacity`: what a server is likely to make of a load, before it is rented.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+mod sweep;
 
-use config::Overrides;
-use flow::capacity::{self, Backend, CapacityRequest, Engine, EngineSettings, PlannedLoad};
-use flow::serve::Prompts;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use config::{Config, OverrideSource, Overrides};
+use flow::capacity::{self, Backend, CapacityRequest, Engine, EngineSettings, PlannedLoad, ServedRun};
+use flow::runs;
+use flow::serve::{Arrivals, Prompts};
 use types::{Exit, Objective, UserError};
 
 use crate::context::Context;
@@ -20,11 +23,14 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
     /// Built-in model, config.json, folder with one, or GGUF file
-    #[arg(long, value_name = "NAME|PATH", required = true)]
+    #[arg(long, value_name = "NAME|PATH", required_unless_present = "from")]
     model: Option<OsString>,
     /// Device it runs on [default: h200]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
+    /// Run of `serve` whose requests, model, device and engine settings are taken, and compared with the forecast
+    #[arg(long, value_name = "RUN", conflicts_with = "replay")]
+    from: Option<OsString>,
     #[command(flatten)]
     load: LoadArguments,
     /// Requests to simulate, or a results file (vllm bench serve, llm-perf serve and others) whose requests are the load
@@ -34,12 +40,12 @@ pub(crate) struct Arguments {
     /// Latencies that are acceptable, such as ttft=200ms,itl=30ms (also tpot, e2el): gives the highest load that holds them
     #[arg(long, value_name = "LIST")]
     slo: Option<Objective>,
-    /// Serving engine: vllm or sglang
-    #[arg(long, value_name = "NAME", value_parser = engine, default_value = "vllm")]
-    engine: Engine,
-    /// Attention kernels of the engine: flash or triton
-    #[arg(long, value_name = "NAME", value_parser = backend, default_value = "flash")]
-    attention_backend: Backend,
+    /// Serving engine: vllm or sglang [default: vllm]
+    #[arg(long, value_name = "NAME", value_parser = engine)]
+    engine: Option<Engine>,
+    /// Attention kernels of the engine: flash or triton [default: flash]
+    #[arg(long, value_name = "NAME", value_parser = backend)]
+    attention_backend: Option<Backend>,
     /// Most requests that run at once [default: as the engine chooses on the device]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     max_num_seqs: Option<u64>,
@@ -55,12 +61,15 @@ pub(crate) struct Arguments {
     /// Price of one device for an hour, such as 3.5/h
     #[arg(long, value_name = "PRICE", value_parser = price)]
     price: Option<f64>,
-    /// Power of one device, such as 700W
+    /// Power of one device, such as 700W [default: the limit of the device, where the catalogue has it]
     #[arg(long, value_name = "WATTS", value_parser = watts)]
     power: Option<f64>,
     /// Calibration of the device in a file [default: the one that `doctor --calibrate` stored]
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
+    /// Sweep a setting over several values, such as max-num-seqs=64,256 or workload.parallel.tensor=1,2,4; can be repeated
+    #[arg(long, value_name = "KEY=VALUES")]
+    sweep: Vec<String>,
     /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -76,6 +85,9 @@ Examples:
   llm-perf capacity --model llama-3-8b --concurrency 32 --price 3.5/h --power 700W
   llm-perf capacity --model llama-3-8b --replay load.csv --max-num-batched-tokens 2048
   llm-perf capacity --model config.json --requests results.json --kv-blocks 58351 --calibration h200.json --json
+  llm-perf capacity --model llama-3.1-70b --sweep hardware=h100-sxm,h200 --sweep workload.parallel.tensor=2,4,8 --slo tpot=40ms
+  llm-perf capacity --from latest:serve
+  llm-perf capacity --from latest:serve --rate 16 --max-num-batched-tokens 2048
   llm-perf capacity --model llama-3.1-70b --hardware h100-sxm workload.parallel.tensor=4
 
 Simulates the engine's scheduler event by event; each step takes the forecast time of what is in it. No GPU is needed. \
@@ -86,33 +98,24 @@ Exit codes:
   0 forecast, 2 wrong usage, a model that does not fit, or a target that cannot be met";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
+    let served = arguments.from.as_deref().map(served).transpose()?.unwrap_or_default();
     let flags = ModelFlags {
-        model: arguments.model.as_deref(),
+        model: arguments.model.as_deref().or(served.model()),
         workload: None,
-        hardware: arguments.hardware.as_deref(),
+        hardware: arguments.hardware.as_deref().or(served.hardware.as_deref()),
     };
+    if flags.model.is_none() {
+        return Err(UserError::usage("the run does not say which model was served").hint("name it with --model"));
+    }
     let given = Overrides::typed(&arguments.overrides)?;
     refuse_lengths(&given)?;
+    let given = with_tensor_parallel(given, served.tensor_parallel)?;
     let (config, model) = resolution::resolve_modelled(&flags, &given, context)?;
-    let request = CapacityRequest {
-        workload: resolution::workload::settings(&config)?,
-        hardware: resolution::hardware(&config)?,
-        calibration: arguments.calibration.clone(),
-        config_dir: context.config_dir.clone(),
-        engine: EngineSettings {
-            engine: arguments.engine,
-            backend: arguments.attention_backend,
-            max_num_seqs: arguments.max_num_seqs,
-            max_num_batched_tokens: arguments.max_num_batched_tokens,
-            kv_blocks: arguments.kv_blocks,
-            block_size: arguments.block_size,
-        },
-        load: load(arguments)?,
-        objective: arguments.slo,
-        price: arguments.price,
-        watts: arguments.power,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
+    let request = request(arguments, &served, &config, context)?;
+    if !arguments.sweep.is_empty() {
+        let base = sweep::Base { arguments, config: &config, served: &served, request: &request };
+        return sweep::run(&base, &given, context, &model);
+    }
     let run = resolution::run_request("capacity", &config, &given, arguments.out.as_deref())?;
     let found = context.progress(|display| capacity::capacity(&model, &request, &mut |now| display.show(&now)))?;
     context.messages.print_answer(arguments.json, &found, || capacity::terminal(&found))?;
@@ -134,18 +137,96 @@ fn refuse_lengths(given: &Overrides) -> Result<(), UserError> {
     }
 }
 
-fn load(arguments: &Arguments) -> Result<PlannedLoad, UserError> {
+/// The server and its load.
+fn request(
+    arguments: &Arguments,
+    served: &ServedRun,
+    config: &Config,
+    context: &Context,
+) -> Result<CapacityRequest, UserError> {
+    Ok(CapacityRequest {
+        workload: resolution::workload::settings(config)?,
+        hardware: resolution::hardware(config)?,
+        calibration: arguments.calibration.clone(),
+        config_dir: context.config_dir.clone(),
+        engine: EngineSettings {
+            engine: arguments.engine.or(served.engine).unwrap_or(capacity::VLLM),
+            backend: arguments.attention_backend.or(served.backend).unwrap_or_default(),
+            max_num_seqs: arguments.max_num_seqs.or(served.max_num_seqs),
+            max_num_batched_tokens: arguments.max_num_batched_tokens.or(served.max_num_batched_tokens),
+            kv_blocks: arguments.kv_blocks.or(served.kv_blocks),
+            block_size: arguments.block_size.or(served.block_size),
+        },
+        load: load(arguments, served, Arriving::AsGiven)?,
+        objective: arguments.slo,
+        price: arguments.price,
+        watts: arguments.power,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// The run that `--from` names.
+fn served(run: &OsStr) -> Result<ServedRun, UserError> {
+    capacity::served(&runs::find(Path::new(runs::DEFAULT_ROOT), run, runs::RunPurpose::Show)?)
+}
+
+/// As many devices as the measured server had, unless the user says otherwise.
+fn with_tensor_parallel(given: Overrides, served: Option<u64>) -> Result<Overrides, UserError> {
+    const KEY: &str = "workload.parallel.tensor";
+    let Some(tensor) = served.filter(|_| !given.touches(KEY)) else { return Ok(given) };
+    let mut all = Overrides::default();
+    all.set(KEY, tensor, OverrideSource::Verb);
+    all.append(&given);
+    Ok(all)
+}
+
+/// The load: a run's or a file's, at another rate where one is named, or one that the options describe.
+fn load(arguments: &Arguments, served: &ServedRun, arriving: Arriving) -> Result<PlannedLoad, UserError> {
     let LoadArguments { input, output, replay, seed, .. } = &arguments.load;
+    let recorded = |path: &Path| {
+        let load = PlannedLoad::recorded(path)?;
+        Ok(match arriving.rate().or_else(|| arguments.load.rate()) {
+            Some(rate) => load.at_rate(rate),
+            None => load,
+        })
+    };
+    if arguments.from.is_some() {
+        return recorded(&served.requests);
+    }
     match (&arguments.requests, replay) {
         (Some(Requests::File(_)), Some(_)) => {
             Err(UserError::usage("--requests FILE and --replay FILE are two loads").hint("give one of them"))
         }
-        (Some(Requests::File(path)), None) => PlannedLoad::recorded(path),
+        (Some(Requests::File(path)), None) => recorded(path),
         (most, Some(path)) => PlannedLoad::replayed(path, most.as_ref().and_then(Requests::number), *seed),
         (most, None) => {
             let requests = most.as_ref().and_then(Requests::number).unwrap_or(REQUESTS);
             let prompts = Prompts::Random { input: input.clone(), output: output.clone() };
-            PlannedLoad::generated(arguments.load.arrivals(requests)?, &prompts, requests, *seed)
+            let arrivals = match arriving {
+                Arriving::AsGiven => arguments.load.arrivals(requests)?,
+                Arriving::At(rate) => arguments.load.at(rate),
+                Arriving::Together(concurrency) => Arrivals::Closed { concurrency },
+            };
+            PlannedLoad::generated(arrivals, &prompts, requests, *seed)
+        }
+    }
+}
+
+/// How requests arrive, where a sweep says otherwise than the options.
+#[derive(Clone, Copy, Debug)]
+enum Arriving {
+    AsGiven,
+    /// At so many a second.
+    At(f64),
+    /// So many at a time.
+    Together(usize),
+}
+
+impl Arriving {
+    const fn rate(self) -> Option<f64> {
+        match self {
+            Self::At(rate) => Some(rate),
+            Self::AsGiven | Self::Together(_) => None,
         }
     }
 }

@@ -119,6 +119,7 @@ fn numbers(device: &Hardware) -> ScreenTable {
         ("l2_bytes", "L2 cache", device.l2_bytes.map(|bytes| bytes.to_string())),
         ("sm_count", if is_gpu { "SMs" } else { "threads" }, Some(device.sm_count.to_string())),
         ("boost_clock_hz", "boost clock", device.boost_clock_hz.map(|clock| format!("{:.3} GHz", clock / 1e9))),
+        ("power_watts", "power limit", device.power_watts.map(|watts| format!("{watts:.0} W"))),
         ("interconnect_bytes_per_second", "interconnect", interconnect.map(|rate| rate.to_string())),
     ];
     let mut table = ScreenTable::new(" | > | ");
@@ -200,6 +201,7 @@ mod tests {
             l2_bytes: None,
             sm_count: 132,
             boost_clock_hz: Some(1.98e9),
+            power_watts: None,
             interconnect_bytes_per_second: None,
             peaks: vec![
                 peak(DType::Bf16, ComputeUnit::Matrix, 989.5e12, Some("1,979 with sparsity, halved")),

@@ -33,6 +33,8 @@ pub(crate) struct AttentionKind {
 pub(crate) struct StepKernels {
     /// Everything but attention and the head, in order.
     pub(crate) dense: Vec<Kernels>,
+    /// Bytes of the matrices among them that are stored in fewer bits, as a share of those in the type of the arithmetic.
+    pub(crate) stored: HashMap<usize, f64>,
     /// The matrix behind the last layer: its output and input width.
     pub(crate) head: Option<(DType, [u64; 2])>,
     pub(crate) attention: Vec<AttentionKind>,
@@ -73,6 +75,9 @@ pub(crate) fn step_kernels(pass: &Pass, blueprint: &Blueprint) -> Result<StepKer
                     Some(at) => found.dense[*at].shape.sizes[1] += kernel.shape.sizes[1],
                     None => {
                         joinable.insert(key, found.dense.len());
+                        if let Some(share) = stored(record, &kernel) {
+                            found.stored.insert(found.dense.len(), share);
+                        }
                         found.dense.push(kernel);
                     }
                 }
@@ -115,6 +120,17 @@ pub(crate) fn step_kernels(pass: &Pass, blueprint: &Blueprint) -> Result<StepKer
         found.head = Some((shape.dtype, [shape.sizes[1] as u64, shape.sizes[2] as u64]));
     }
     Ok(found)
+}
+
+/// Below this share of the bytes, a matrix is stored in fewer bits; scales and biases come to a few percent.
+const FEWER: f64 = 0.9;
+
+/// Bytes of a matrix as it is stored, as a share of those in the type of the arithmetic, where they are fewer.
+fn stored(record: &OpRecord, kernel: &Kernels) -> Option<f64> {
+    let [_, n, k, experts @ ..] = kernel.shape.sizes.as_slice() else { return None };
+    let elements = n * k * experts.first().copied().unwrap_or(1.0) * kernel.count;
+    let share = record.cost.bytes.weights.as_f64() / (elements * kernel.shape.dtype.bits() as f64 / 8.0);
+    (share > 0.0 && share < FEWER).then_some(share)
 }
 
 const fn is_norm(record: &OpRecord) -> bool {

@@ -8,7 +8,7 @@ use super::{Engine, Rules};
 use crate::ForecastError;
 
 /// Simulations that an interval rests on.
-const DRAWS: u64 = 24;
+pub const DRAWS: u64 = 24;
 
 /// Standard deviations, in logarithms, of what no calibration says: attention of an engine, as a multiple of the library's; the
 /// engine's host and the way to clients, where the speed of the host was measured and where it was not.
@@ -123,15 +123,17 @@ impl Server<'_> {
         Ok(std::iter::once(Draw::default()).chain((1..=others).map(other)).collect())
     }
 
-    /// The forecast of a load that `draw` makes for every simulation: the same one, or another of its kind.
+    /// The forecast of a load that `draw` makes for every simulation: the same one, or another of its kind. The likely simulation is
+    /// followed by `others`, which the intervals rest on.
     pub fn forecast(
         &mut self,
         objective: &Objective,
+        others: u64,
         draw: impl Fn(u64) -> Load,
     ) -> Result<LoadForecast, ForecastError> {
         let (mut outcomes, mut requests) = (Vec::new(), Vec::new());
         let mut likely = None;
-        for (index, times) in (0..).zip(self.draws(DRAWS)?) {
+        for (index, times) in (0..).zip(self.draws(others)?) {
             let load = draw(index);
             let simulated = simulate(&mut self.prices, &self.engine, self.rules, &load, times)?;
             outcomes.push(outcome(&load, &simulated, objective).numbers());
@@ -225,7 +227,8 @@ pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective)
 }
 
 impl Spread<f64> {
-    fn of(mut values: Vec<f64>) -> Self {
+    /// Of these values.
+    pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         Self { mean, p50: quantile(&values, 0.5), p99: quantile(&values, 0.99) }

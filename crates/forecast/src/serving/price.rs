@@ -81,6 +81,8 @@ pub struct StepPrices<'a> {
     dense: HashMap<(bool, u64), Dense>,
     /// Matrices of a layer, for those that are used for the first time.
     matrices: u64,
+    /// Whether matrices are stored in fewer bits than the arithmetic has.
+    unpacks: bool,
 }
 
 /// Time of everything but attention and the head, with half the width of its interval.
@@ -116,9 +118,10 @@ impl<'a> StepPrices<'a> {
             layers: 0.0,
             dense: HashMap::new(),
             matrices: 0,
+            unpacks: false,
         };
         for decodes in [true, false] {
-            let StepKernels { attention, head, dense } = prices.kernels(decodes, 2)?.0;
+            let StepKernels { attention, head, dense, .. } = prices.kernels(decodes, 2)?.0;
             prices.layers = attention.iter().map(|kind| kind.layers).sum::<f64>().max(1.0);
             prices.kinds[usize::from(!decodes)] = attention;
             prices.head = head;
@@ -137,6 +140,11 @@ impl<'a> StepPrices<'a> {
     /// How many times as long matrices take as in a burst, where such a share of the time went to them.
     pub(crate) fn slowdown(&self, share: f64) -> f64 {
         self.times.slowdown(share)
+    }
+
+    /// Whether matrices are stored in fewer bits than the arithmetic has, and unpacked where they are multiplied.
+    pub const fn unpacks(&self) -> bool {
+        self.unpacks
     }
 
     /// Whether the host's speed was measured.
@@ -215,8 +223,12 @@ impl<'a> StepPrices<'a> {
         let (kernels, sent) = self.kernels(decodes, tokens)?;
         // In their order, so that sums are the same in every run.
         let (mut counts, mut compute) = (Vec::<(Operation, crate::Estimate, f64)>::new(), 0.0);
-        for kernel in &kernels.dense {
-            let (estimate, key) = self.times.of(&kernel.shape)?;
+        self.unpacks |= !kernels.stored.is_empty();
+        for (at, kernel) in kernels.dense.iter().enumerate() {
+            let (estimate, key) = match kernels.stored.get(&at) {
+                Some(share) => self.packed(&kernel.shape, *share)?,
+                None => self.times.of(&kernel.shape)?,
+            };
             if kernel.shape.is_compute_bound(self.times.hardware)? {
                 compute += estimate.microseconds * kernel.count;
             }
@@ -238,6 +250,19 @@ impl<'a> StepPrices<'a> {
         sum.compute = compute;
         self.dense.insert((decodes, tokens), sum);
         Ok(sum)
+    }
+
+    /// A matrix that is stored in fewer bits and unpacked in the kernel that multiplies: as long as one of so many bytes, unless
+    /// the matrix unit limits it.
+    fn packed(&self, shape: &OpShape, share: f64) -> Result<(crate::Estimate, Operation), ForecastError> {
+        let whole = self.times.of(shape)?;
+        let work = shape.work(self.times.hardware)?;
+        let mut narrow = shape.clone();
+        if let Some(n) = narrow.sizes.get_mut(1) {
+            *n = (*n * share).ceil().max(1.0);
+        }
+        let narrow = self.times.of(&narrow)?;
+        Ok(if work.compute_us > narrow.0.microseconds { whole } else { narrow })
     }
 
     /// Between the sizes that are priced.

@@ -29,6 +29,8 @@ struct HardwareFile {
     #[serde(default)]
     boost_clock_hz: Option<Sourced<f64>>,
     #[serde(default)]
+    power_watts: Option<Sourced<f64>>,
+    #[serde(default)]
     interconnect_bytes_per_second: Option<Sourced<BytesPerSecond>>,
     peaks: Vec<Peak>,
 }
@@ -69,6 +71,7 @@ fn collect(file: &str, described: HardwareFile) -> Result<Hardware, HardwareErro
     let l2_bytes = described.l2_bytes.map(|n| numbers.take("l2_bytes", n, |bytes| bytes.as_f64())).transpose()?;
     let sm_count = numbers.take("sm_count", described.sm_count, |count| f64::from(*count))?;
     let boost_clock_hz = described.boost_clock_hz.map(|n| numbers.take("boost_clock_hz", n, |hz| *hz)).transpose()?;
+    let power_watts = described.power_watts.map(|n| numbers.take("power_watts", n, |watts| *watts)).transpose()?;
     let interconnect_bytes_per_second = described
         .interconnect_bytes_per_second
         .map(|n| numbers.take("interconnect_bytes_per_second", n, |rate| rate.get()))
@@ -85,6 +88,7 @@ fn collect(file: &str, described: HardwareFile) -> Result<Hardware, HardwareErro
         l2_bytes,
         sm_count,
         boost_clock_hz,
+        power_watts,
         interconnect_bytes_per_second,
         peaks,
         number_sources: numbers.number_sources,

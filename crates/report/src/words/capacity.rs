@@ -12,6 +12,9 @@ impl Phrase for CapacityAssumption {
             Self::NotCalibrated => {
                 "Device times rest on fixed shares of the peak rates. Calibrate the device: `llm-perf doctor --calibrate`."
             }
+            Self::PartlyCalibrated => {
+                "More than a fifth of the device time is not in the calibration and rests on fixed shares of the peak rates."
+            }
             Self::Host => {
                 "The host was not measured; it is assumed to be as fast as the one whose engine times are built in \
                  (vLLM 0.24 beside an H200)."
@@ -20,6 +23,10 @@ impl Phrase for CapacityAssumption {
             Self::PagedAttention => {
                 "Attention over a paged KV cache takes 1.33 times the calibrated library call plus 4.5 us a layer, as measured \
                  for FlashAttention 3 in vLLM 0.24."
+            }
+            Self::FusedDequantisation => {
+                "Weights in fewer bits are read as they are stored and unpacked by the kernel that multiplies, unless it is \
+                 compute-bound."
             }
             Self::Reserve => {
                 "Libraries and captured graphs take 1 GiB of device memory beside weights and activations. --kv-blocks sets \
@@ -31,7 +38,9 @@ impl Phrase for CapacityAssumption {
                 "It is not known which kernels the server had loaded before the load; each simulation assumes another share."
             }
             Self::Lengths => "Outputs have exactly the length that is asked for.",
-            Self::Replicas => "Requests are dealt out to the replicas in turn.",
+            Self::PowerLimit => {
+                "Devices draw the limit of their power for the whole time, idle time included: an upper bound of their energy."
+            }
             Self::Power => {
                 "Devices draw the given power for the whole time, idle time included, so that energy is an upper bound."
             }

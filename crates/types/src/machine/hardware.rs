@@ -99,6 +99,9 @@ pub struct Hardware {
     /// Highest clock the rates assume.
     #[serde(default)]
     pub boost_clock_hz: Option<f64>,
+    /// Most power the board may draw, watts; absent where no document states it.
+    #[serde(default)]
+    pub power_watts: Option<f64>,
     /// Bandwidth to other devices, both directions together.
     #[serde(default)]
     pub interconnect_bytes_per_second: Option<BytesPerSecond>,
@@ -225,6 +228,7 @@ mod tests {
             l2_bytes: None,
             sm_count: 1,
             boost_clock_hz: None,
+            power_watts: None,
             interconnect_bytes_per_second: None,
             peaks,
             number_sources: BTreeMap::new(),

@@ -58,8 +58,6 @@ pub struct SimulatedServer {
     pub devices: u64,
     /// Devices that share every matrix.
     pub tensor_parallel: u64,
-    /// Copies of the server that the requests are dealt out to.
-    pub replicas: u64,
     /// `vllm` or `sglang`.
     pub engine: String,
     /// Most requests that run at once.
@@ -104,6 +102,17 @@ pub enum LoadArrivals {
         /// Requests a second, on average; absent where all come at once.
         per_second: Option<f64>,
     },
+}
+
+impl LoadArrivals {
+    /// Requests a second; absent for a load of so many at a time, or all at once.
+    pub const fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Rate { per_second } | Self::File { per_second } => *per_second,
+            Self::Ramp { from, to } => Some((*from + *to) / 2.0),
+            Self::Concurrency { .. } => None,
+        }
+    }
 }
 
 /// The load that is simulated.
@@ -190,6 +199,30 @@ pub struct LoadMoment {
     pub kv: f64,
 }
 
+/// Latencies of a request as a client measured them, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredRequest {
+    /// Time to first token.
+    pub ttft_ms: f64,
+    /// Time per output token after the first; absent for outputs of one token.
+    pub tpot_ms: Option<f64>,
+    /// End to end.
+    pub e2el_ms: f64,
+}
+
+/// A figure of a load as a client measured it, beside its forecast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredFigure {
+    /// Its key: `ttft_ms.mean`, ..., `output_throughput`.
+    pub figure: String,
+    /// As measured.
+    pub measured: f64,
+    /// The forecast with its interval.
+    pub forecast: ForecastRange,
+    /// How much more the forecast is, as a share of what was measured.
+    pub error: f64,
+}
+
 /// One request of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestForecast {
@@ -205,6 +238,9 @@ pub struct RequestForecast {
     pub tpot_ms: Option<ForecastRange>,
     /// End to end.
     pub e2el_ms: Option<ForecastRange>,
+    /// As a client measured it; absent for a load that nobody sent.
+    #[serde(default)]
+    pub measured: Option<MeasuredRequest>,
 }
 
 /// Something that a forecast of a load takes as given.
@@ -213,12 +249,16 @@ pub struct RequestForecast {
 pub enum CapacityAssumption {
     /// Device times rest on the prior, because the device is not calibrated.
     NotCalibrated,
+    /// A part of the device times is not in the calibration.
+    PartlyCalibrated,
     /// The host was not measured and is taken to be as fast as that of the engine's reference machine.
     Host,
     /// SGLang's host times are taken to be vLLM's.
     EngineHost,
     /// Attention is the calibrated library call times a constant of paged kernels.
     PagedAttention,
+    /// Weights in fewer bits are read as they are stored, and unpacked by the kernel that multiplies.
+    FusedDequantisation,
     /// What libraries and captured graphs take of the memory.
     Reserve,
     /// Links between devices.
@@ -229,10 +269,10 @@ pub enum CapacityAssumption {
     UnknownStart,
     /// Outputs have the length that is asked for.
     Lengths,
-    /// Requests are dealt out to replicas in turn.
-    Replicas,
-    /// Power for the whole time.
+    /// The power that was given, for the whole time.
     Power,
+    /// The limit of the device's power, for the whole time.
+    PowerLimit,
 }
 
 /// The document.
@@ -266,6 +306,9 @@ pub struct Capacity {
     pub energy: Option<EnergyForecast>,
     /// Price; absent where none was given.
     pub price: Option<PriceForecast>,
+    /// The same load as a client measured it; empty for a load that nobody sent.
+    #[serde(default)]
+    pub measured: Vec<MeasuredFigure>,
     /// The server over time, evenly thinned.
     pub over_time: Vec<LoadMoment>,
     /// Every request, in the order of sending.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use forecast::serving::{LoadForecast, Outcome, RequestOutcome, Server, Spread};
+use forecast::serving::{Asked, LoadForecast, Outcome, RequestOutcome, Server, Spread};
 use meter::model_spec;
 use types::{
     Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LatencyForecast, LoadFigures, LoadMoment,
     Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, Workload,
 };
 
+use super::measured::beside;
 use super::room::Room;
 use super::{CapacityRequest, Device};
 use crate::pipeline::model::LoadedModel;
@@ -23,9 +24,7 @@ pub(super) struct Subject<'a> {
     pub(super) device: &'a Device,
     pub(super) request: &'a CapacityRequest,
     pub(super) room: Room,
-    /// Share of the device time that is calibrated.
-    pub(super) calibrated: f64,
-    pub(super) host_is_measured: bool,
+    pub(super) certainty: Certainty,
 }
 
 impl Subject<'_> {
@@ -36,25 +35,32 @@ impl Subject<'_> {
         model.hf_revision.clone_from(revision);
         model.notes.clone_from(notes);
         let outcome = &found.outcome;
-        let is_modelled = self.calibrated >= CALIBRATED && self.host_is_measured;
+        let figures = figures(outcome, self.request.objective.is_some());
+        let is_modelled = self.certainty.calibrated >= CALIBRATED && self.certainty.host_is_measured;
         Capacity {
             schema: SchemaTag::new(),
             tool_version: self.request.tool_version.clone(),
             origin: if is_modelled { Origin::Modelled } else { Origin::Assumed },
             basis: self.device.basis.clone(),
-            calibrated_share: self.calibrated,
+            calibrated_share: self.certainty.calibrated,
             simulations: found.simulations,
             model,
             server: self.server(),
             load: self.load(found),
-            figures: figures(outcome, self.request.objective.is_some()),
+            measured: beside(&self.request.load, &figures),
+            figures,
             highest,
-            energy: self.request.watts.map(|watts| self.energy(watts, outcome)),
+            energy: self.watts().map(|watts| self.energy(watts, outcome)),
             price: self.request.price.map(|price| self.price(price, outcome)),
             over_time: moments(found),
             requests: self.requests(found),
             assumptions: self.assumptions().into_iter().collect(),
         }
+    }
+
+    /// Power of one device: as given, else its limit.
+    fn watts(&self) -> Option<f64> {
+        self.request.watts.or(self.device.hardware.power_watts)
     }
 
     fn devices(&self) -> u64 {
@@ -67,7 +73,6 @@ impl Subject<'_> {
             hardware: self.device.hardware.id.clone(),
             devices: self.devices(),
             tensor_parallel: self.workload.parallel.tensor,
-            replicas: 1,
             engine: self.request.engine.engine.name.to_owned(),
             max_num_seqs: rules.max_num_seqs,
             max_num_batched_tokens: rules.max_num_batched_tokens,
@@ -108,31 +113,33 @@ impl Subject<'_> {
     }
 
     fn requests(&self, found: &LoadForecast) -> Vec<RequestForecast> {
-        let asked = self.request.load.asked.iter();
-        let rows = asked.zip(&found.requests).zip(&found.likely.answers);
+        let load = &self.request.load;
         let first = found.likely.answers.iter().flatten().map(|answer| answer.sent).fold(f64::INFINITY, f64::min);
-        let row =
-            |((asked, outcome), answer): ((&forecast::serving::Asked, &Option<RequestOutcome<_>>), &Option<_>)| {
-                let answer: &Option<forecast::serving::Answer> = answer;
-                RequestForecast {
-                    sent_ms: answer.map(|answer| (answer.sent - first) / 1e3),
-                    input_tokens: asked.input,
-                    output_tokens: asked.output,
-                    ttft_ms: outcome.map(|one| one.ttft),
-                    tpot_ms: outcome.filter(|_| asked.output > 1).map(|one| one.tpot),
-                    e2el_ms: outcome.map(|one| one.e2el),
-                }
-            };
-        rows.map(row).collect()
+        let row = |(place, (asked, outcome)): (usize, (&Asked, &Option<RequestOutcome<ForecastRange>>))| {
+            let answer = found.likely.answers.get(place).copied().flatten();
+            RequestForecast {
+                sent_ms: answer.map(|answer| (answer.sent - first) / 1e3),
+                input_tokens: asked.input,
+                output_tokens: asked.output,
+                ttft_ms: outcome.map(|one| one.ttft),
+                tpot_ms: outcome.filter(|_| asked.output > 1).map(|one| one.tpot),
+                e2el_ms: outcome.map(|one| one.e2el),
+                measured: load.measured.get(place).copied(),
+            }
+        };
+        load.asked.iter().zip(&found.requests).enumerate().map(row).collect()
     }
 
     fn assumptions(&self) -> BTreeSet<CapacityAssumption> {
         let request = self.request;
         let load = &request.load;
+        let is_calibrated = self.device.calibration.is_some();
         let is_warm = load.started == forecast::serving::Started::Long;
         [
-            (self.calibrated < CALIBRATED, CapacityAssumption::NotCalibrated),
-            (!self.host_is_measured, CapacityAssumption::Host),
+            (!is_calibrated, CapacityAssumption::NotCalibrated),
+            (is_calibrated && self.certainty.calibrated < CALIBRATED, CapacityAssumption::PartlyCalibrated),
+            (self.certainty.unpacks, CapacityAssumption::FusedDequantisation),
+            (!self.certainty.host_is_measured, CapacityAssumption::Host),
             (request.engine.engine.name == "sglang", CapacityAssumption::EngineHost),
             (true, CapacityAssumption::PagedAttention),
             (self.room.kv_origin == Origin::Modelled, CapacityAssumption::Reserve),
@@ -141,6 +148,7 @@ impl Subject<'_> {
             (!is_warm, CapacityAssumption::UnknownStart),
             (true, CapacityAssumption::Lengths),
             (request.watts.is_some(), CapacityAssumption::Power),
+            (request.watts.is_none() && self.watts().is_some(), CapacityAssumption::PowerLimit),
         ]
         .into_iter()
         .filter_map(|(holds, assumption)| holds.then_some(assumption))
@@ -148,10 +156,22 @@ impl Subject<'_> {
     }
 }
 
-/// Share of the device time of typical steps that is calibrated, and whether the host's speed was measured.
-pub(super) fn certainty(server: &mut Server<'_>) -> Result<(f64, bool), types::UserError> {
-    let [_, calibrated] = server.prices.certainty()?;
-    Ok((calibrated.clamp(0.0, 1.0), server.prices.host_is_measured()))
+/// What the times of a server rest on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Certainty {
+    /// Share of the device time of typical steps that is calibrated.
+    calibrated: f64,
+    host_is_measured: bool,
+    /// Whether weights are stored in fewer bits than the arithmetic has.
+    unpacks: bool,
+}
+
+impl Certainty {
+    pub(super) fn of(server: &mut Server<'_>) -> Result<Self, types::UserError> {
+        let [_, calibrated] = server.prices.certainty()?;
+        let (host_is_measured, unpacks) = (server.prices.host_is_measured(), server.prices.unpacks());
+        Ok(Self { calibrated: calibrated.clamp(0.0, 1.0), host_is_measured, unpacks })
+    }
 }
 
 fn times(range: ForecastRange, factor: f64) -> ForecastRange {

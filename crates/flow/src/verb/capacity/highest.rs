@@ -8,7 +8,7 @@ use super::load::PlannedLoad;
 /// Share of the requests that must meet the objective.
 pub(super) const GOAL: f64 = 0.99;
 /// Simulations with other times, each of which is searched for its own highest load.
-const OTHERS: u64 = 6;
+pub(super) const OTHERS: u64 = 6;
 /// Ratio of two loads that are not told apart.
 const PRECISION: f64 = 1.03;
 /// A server that takes longer than this share of a load's time for what is left at its end does not keep up.
@@ -34,6 +34,7 @@ pub(super) fn highest(
     server: &mut Server<'_>,
     load: &PlannedLoad,
     objective: &Objective,
+    others: u64,
 ) -> Result<HighestLoad, UserError> {
     let alone = server.simulate(&load.alone(), Draw::default(), objective)?;
     if alone.good < GOAL {
@@ -42,7 +43,7 @@ pub(super) fn highest(
     let is_closed = matches!(load.about, LoadArrivals::Concurrency { .. });
     let most = if is_closed { server.rules.max_num_seqs as f64 } else { MOST };
     let start = if is_closed { 1.0 } else { 1e3 / alone.e2el.mean.max(1e-3) };
-    let draws = server.draws(OTHERS)?;
+    let draws = server.draws(others)?;
     let mut search = Search { server, load, objective, alone_ms: alone.e2el.p99, most };
     let mut found = Vec::new();
     let mut limited_by = LimitedLatency::Throughput;
@@ -82,7 +83,7 @@ impl Search<'_, '_> {
                 (None, Some(high)) if high < 1e-3 => return Ok((0.0, limit)),
                 (None, high) => high.unwrap_or(level) / step,
             };
-            if self.load.rate().is_none() && matches!(self.load.about, LoadArrivals::Concurrency { .. }) {
+            if matches!(self.load.about, LoadArrivals::Concurrency { .. }) {
                 level = level.round().max(1.0);
                 if Some(level) == low || Some(level) == high {
                     return Ok((low.unwrap_or(1.0), limit));

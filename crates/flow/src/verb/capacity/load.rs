@@ -4,13 +4,13 @@ use std::path::Path;
 
 use forecast::serving::{self, Asked, Load, Started};
 use load::{Arrivals, LONGEST, Prompt, Prompts, Schedule};
-use types::{Exit, LoadArrivals, Nanos, RequestLog, RequestSource, UserError};
+use types::{Exit, LoadArrivals, MeasuredRequest, Nanos, RequestLog, RequestRecord, RequestSource, UserError};
 
 use crate::pipeline::load_file;
 use crate::pipeline::requests::read_log;
 
 /// The most requests of a load: every one is simulated a few dozen times.
-const MOST: usize = 1_000_000;
+const MOST: usize = 200_000;
 /// Seconds of a load that is to show whether a server keeps up, and the fewest and the most requests of it.
 const SHOWN: (f64, usize, usize) = (20.0, 200, 2_000);
 /// Requests one after the other that show what a server does for one alone.
@@ -25,6 +25,8 @@ pub struct PlannedLoad {
     /// Tokens of a block of a prompt that others may share.
     pub(super) piece: u64,
     pub(super) started: Started,
+    /// What a client measured of each request, where it sent them at these times.
+    pub(super) measured: Vec<MeasuredRequest>,
     seed: u64,
 }
 
@@ -35,7 +37,7 @@ impl PlannedLoad {
         prompts.check(&(0..1))?;
         let asked = (0..requests).map(|index| asked(prompts, index, seed)).collect::<Result<_, _>>()?;
         let about = about(&arrivals, requests);
-        let planned = Self { arrivals, asked, about, piece: 0, started: Started::Long, seed };
+        let planned = Self { arrivals, asked, about, piece: 0, started: Started::Long, measured: Vec::new(), seed };
         planned.arrivals.schedule(requests, seed)?;
         Ok(planned)
     }
@@ -55,7 +57,7 @@ impl PlannedLoad {
     pub fn recorded(path: &Path) -> Result<Self, UserError> {
         let log = read_log(path).map_err(|error| error.exiting(Exit::Usage))?;
         let name = path.display().to_string();
-        let mut requests: Vec<(Nanos, Asked)> = Vec::new();
+        let mut requests: Vec<Recorded> = Vec::new();
         for (place, request) in (1..).zip(&log.requests).filter(|(_, request)| request.error.is_none()) {
             let lacks = |what: &str| UserError::usage(format!("{name}: request {place} does not say {what}"));
             let time = request.due_ns.or(request.sent_ns).ok_or_else(|| {
@@ -70,17 +72,30 @@ impl PlannedLoad {
                 })
             };
             let (input, output) = (tokens(request.input_tokens, "prompt")?, tokens(request.output_tokens, "output")?);
-            requests.push((time, Asked { input, output, pieces: Vec::new() }));
+            requests.push((time, Asked { input, output, pieces: Vec::new() }, measured(request)));
         }
         in_order(path, &log, &mut requests)?;
-        let first = requests.first().map(|(time, _)| *time);
+        let first = requests.first().map(|(time, ..)| *time);
         let first = first.ok_or_else(|| UserError::usage(format!("{name}: no request ran to its end")))?;
         enough(requests.len())?;
+        let measured: Option<Vec<MeasuredRequest>> = requests.iter().map(|(.., measured)| *measured).collect();
+        let measured = measured.unwrap_or_default();
         let (times, asked): (Vec<Nanos>, Vec<Asked>) =
-            requests.into_iter().map(|(time, asked)| (time - first, asked)).unzip();
+            requests.into_iter().map(|(time, asked, _)| (time - first, asked)).unzip();
         let arrivals = Arrivals::At(times);
         let about = about(&arrivals, asked.len());
-        Ok(Self { arrivals, asked, about, piece: 0, started: Started::Unknown, seed: 0 })
+        Ok(Self { arrivals, asked, about, piece: 0, started: Started::Unknown, measured, seed: 0 })
+    }
+
+    /// The same requests at another rate: what a client measured is no longer theirs.
+    #[must_use]
+    pub fn at_rate(mut self, rate: f64) -> Self {
+        if let (Arrivals::At(times), Some(own)) = (&mut self.arrivals, self.about.rate()) {
+            times.iter_mut().for_each(|time| *time = Nanos::new((time.get() as f64 * own / rate) as i64));
+            self.about = LoadArrivals::File { per_second: Some(rate) };
+            self.measured.clear();
+        }
+        self
     }
 
     /// The load of one simulation: the first has the seed's own arrivals, every other has others of their kind.
@@ -98,7 +113,7 @@ impl PlannedLoad {
                 (Arrivals::Closed { concurrency }, (8 * concurrency).clamp(fewest, most.max(2 * concurrency)))
             }
             Arrivals::At(times) => {
-                let slower = self.rate().unwrap_or(1.0) / level;
+                let slower = self.about.rate().unwrap_or(1.0) / level;
                 let scaled = |time: &Nanos| Nanos::new((time.get() as f64 * slower) as i64);
                 (Arrivals::At(times.iter().map(scaled).collect()), self.asked.len())
             }
@@ -118,15 +133,6 @@ impl PlannedLoad {
         Load { arrivals: serving::Arrivals::Slots(1), asked, started: self.started }
     }
 
-    /// Requests a second; absent for a load of so many at a time, or all at once.
-    pub(super) fn rate(&self) -> Option<f64> {
-        match self.about {
-            LoadArrivals::Rate { per_second } | LoadArrivals::File { per_second } => per_second,
-            LoadArrivals::Ramp { from, to } => Some((from + to) / 2.0),
-            LoadArrivals::Concurrency { .. } => None,
-        }
-    }
-
     fn scheduled(&self, arrivals: &Arrivals, asked: Vec<Asked>, index: u64) -> Load {
         let micros = |times: Vec<Nanos>| times.iter().map(|time| time.get() as f64 / 1e3).collect();
         let arrivals = match arrivals.schedule(asked.len(), self.seed.wrapping_add(index)) {
@@ -137,6 +143,18 @@ impl PlannedLoad {
         };
         Load { arrivals, asked, started: self.started }
     }
+}
+
+/// When a request was sent, what it asked, and what its client measured.
+type Recorded = (Nanos, Asked, Option<MeasuredRequest>);
+
+fn measured(request: &RequestRecord) -> Option<MeasuredRequest> {
+    let milliseconds = |time: Nanos| time.get() as f64 / 1e6;
+    Some(MeasuredRequest {
+        ttft_ms: milliseconds(request.first_token()?),
+        tpot_ms: request.per_token().map(|nanos| nanos / 1e6),
+        e2el_ms: milliseconds(request.latency()?),
+    })
 }
 
 fn enough(requests: usize) -> Result<(), UserError> {
@@ -174,12 +192,12 @@ fn about(arrivals: &Arrivals, requests: usize) -> LoadArrivals {
 }
 
 /// Puts requests in the order of sending. `vllm bench serve` lists them in that order itself; others list them as they end.
-fn in_order(path: &Path, log: &RequestLog, requests: &mut [(Nanos, Asked)]) -> Result<(), UserError> {
+fn in_order(path: &Path, log: &RequestLog, requests: &mut [Recorded]) -> Result<(), UserError> {
     let back = requests.windows(2).position(|pair| pair[1].0 < pair[0].0);
     match back.filter(|_| log.source == RequestSource::VllmBench) {
         Some(place) => Err(times_go_back(path, place + 2)),
         None => {
-            requests.sort_by_key(|(time, _)| *time);
+            requests.sort_by_key(|(time, ..)| *time);
             Ok(())
         }
     }

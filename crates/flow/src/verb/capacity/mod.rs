@@ -1,19 +1,24 @@
 //! `capacity`: what a server is likely to make of a load, simulated event by event.
 
 mod document;
+mod from;
 mod highest;
+mod layouts;
 mod load;
+mod measured;
 mod room;
 
 use std::path::{Path, PathBuf};
 
 use collect::run::RunRequest;
 pub use forecast::serving::{Backend, Engine, SGLANG, VLLM};
-use forecast::serving::{Server, StepPrices};
+use forecast::serving::{DRAWS, Server, StepPrices};
 use meter::WorkloadSettings;
-pub use report::pages::capacity::terminal;
+pub use report::pages::capacity::{layouts_terminal, terminal};
 use types::{AttentionKind, Capacity, DeviceCalibration, Hardware, LogitsKind, Objective, UserError, Workload};
 
+pub use from::{ServedRun, served};
+pub use layouts::{Layout, Watch, keep_layouts, layouts, missing};
 pub use load::PlannedLoad;
 pub use room::EngineSettings;
 
@@ -22,7 +27,7 @@ use crate::pipeline::folder::run::run;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::model::analytic::DEFAULT_DEVICE;
 use crate::pipeline::progress::Progress;
-use document::Subject;
+use document::{Certainty, Subject};
 
 /// The document inside a run folder.
 pub const JSON: &str = "capacity.json";
@@ -62,6 +67,15 @@ struct Device {
     basis: String,
 }
 
+/// How many simulations intervals rest on.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Of the load.
+    load: u64,
+    /// Of the highest load.
+    highest: u64,
+}
+
 /// Simulates; nothing is written.
 pub fn capacity(
     model: &LoadedModel,
@@ -69,6 +83,22 @@ pub fn capacity(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Capacity, UserError> {
     let device = Device::find(request)?;
+    let effort = Effort { load: DRAWS, highest: highest::OTHERS };
+    let (capacity, unmet) = simulated(model, request, &device, effort, progress)?;
+    match unmet {
+        Some(error) => Err(error),
+        None => Ok(capacity),
+    }
+}
+
+/// The forecast on `device`, and why no load holds the objective, where none does.
+fn simulated(
+    model: &LoadedModel,
+    request: &CapacityRequest,
+    device: &Device,
+    effort: Effort,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(Capacity, Option<UserError>), UserError> {
     let workload = workload(model, request)?;
     let room = request.engine.room(model, &workload, &device.hardware, request.load.piece)?;
     let engine = request.engine.engine.with(request.engine.backend);
@@ -77,20 +107,23 @@ pub fn capacity(
     let mut server = Server { prices, engine, rules: room.rules };
     progress(Progress::Doing("simulating the load"));
     let objective = request.objective.unwrap_or_default();
-    let found = server.forecast(&objective, |index| request.load.draw(index))?;
+    let found = server.forecast(&objective, effort.load, |index| request.load.draw(index))?;
     if found.likely.answers.iter().all(Option::is_none) {
         return Err(nothing_fits(model, &device.hardware, room.rules.kv_blocks * room.rules.block_size));
     }
-    let highest = match &request.objective {
+    let (highest, unmet) = match &request.objective {
         Some(objective) => {
             progress(Progress::Doing("searching the highest load within the target"));
-            Some(highest::highest(&mut server, &request.load, objective)?)
+            match highest::highest(&mut server, &request.load, objective, effort.highest) {
+                Ok(found) => (Some(found), None),
+                Err(error) => (None, Some(error)),
+            }
         }
-        None => None,
+        None => (None, None),
     };
-    let (calibrated, host_is_measured) = document::certainty(&mut server)?;
-    let subject = Subject { model, workload: &workload, device: &device, request, room, calibrated, host_is_measured };
-    Ok(subject.document(&found, highest))
+    let certainty = Certainty::of(&mut server)?;
+    let subject = Subject { model, workload: &workload, device, request, room, certainty };
+    Ok((subject.document(&found, highest), unmet))
 }
 
 /// Writes a forecast into a run folder of its own; where that is.
@@ -110,9 +143,16 @@ pub fn keep(capacity: &Capacity, config_yaml: &str, request: RunRequest) -> Resu
     Ok(ended.folder)
 }
 
+impl CapacityRequest {
+    /// The device by name.
+    fn device(&self) -> &str {
+        self.hardware.as_deref().unwrap_or(DEFAULT_DEVICE)
+    }
+}
+
 impl Device {
     fn find(request: &CapacityRequest) -> Result<Self, UserError> {
-        let name = request.hardware.as_deref().unwrap_or(DEFAULT_DEVICE);
+        let name = request.device();
         let hardware = hardware::find(request.config_dir.as_deref(), name)?;
         let named = |path: &Path| calibration::of_file(path, &hardware).map(Some);
         let (calibration, basis) = match request.calibration.as_deref().map(named) {

@@ -15,6 +15,7 @@ use super::words::{is_telling, one_word};
 const PLACES: &[(&str, &[&str], Kind)] = &[
     ("analytic", &["model", "config_path"], Kind::Path),
     ("capacity", &["model", "config_path"], Kind::Path),
+    ("capacity-sweep", &["model", "config_path"], Kind::Path),
     ("config", &["artifacts", "*"], Kind::Path),
     ("config", &["dataset", "exclude", "*"], Kind::Input),
     ("config", &["dataset", "file_list"], Kind::Path),

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use crate::pipeline::server_command::value_of;
+
 /// Words of a command that may name its program: an interpreter and its options come before a module.
 const PROGRAM_WORDS: usize = 4;
 
@@ -97,13 +99,6 @@ fn folder_of(config: &OsStr) -> Option<PathBuf> {
     config["torch_profiler_dir"].as_str().filter(|_| is_torch).map(PathBuf::from)
 }
 
-/// What follows a flag, in either of its forms.
-fn value_of(words: &[OsString], flag: &str) -> Option<OsString> {
-    let place = words.iter().position(|word| word == flag);
-    let joined = || words.iter().find_map(|word| word.to_str()?.strip_prefix(flag)?.strip_prefix('=').map(Into::into));
-    place.and_then(|place| words.get(place + 1).cloned()).or_else(joined)
-}
-
 /// Where a server that a command starts can be reached.
 pub(super) fn address(words: &[OsString]) -> String {
     let text = |flag: &str| value_of(words, flag).and_then(|value| value.into_string().ok());
@@ -111,15 +106,6 @@ pub(super) fn address(words: &[OsString]) -> String {
         text("--host").filter(|host| host != "0.0.0.0" && host != "::").unwrap_or_else(|| "127.0.0.1".to_owned());
     let port = text("--port").unwrap_or_else(|| ServingEngine::of(words).map_or(8000, ServingEngine::port).to_string());
     format!("http://{host}:{port}")
-}
-
-/// The model that a command serves, where it is a folder or file of this machine.
-pub fn local_model(words: &[OsString]) -> Option<PathBuf> {
-    let flags = ["--model", "--model-path", "--config-path"];
-    let named = flags.iter().find_map(|flag| value_of(words, flag));
-    let after = |verb: &str| words.iter().position(|word| word == verb).and_then(|place| words.get(place + 1).cloned());
-    let model = PathBuf::from(named.or_else(|| after("serve"))?);
-    model.join("config.json").is_file().then_some(model)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use report::pages::run::{Assumptions, Setting};
 use types::{Environment, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RunHeader, UserError};
 
 pub use crate::pipeline::load_file::{LoadFile, prompts, replay};
-pub use engine::local_model;
+pub use crate::pipeline::server_command::local_model;
 pub use load::{Arrivals, Lengths, Prompts};
 pub use pages::pages;
 

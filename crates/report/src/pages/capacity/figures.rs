@@ -4,7 +4,7 @@ use types::{Capacity, ForecastRange, LatencyForecast};
 
 use crate::render::Table;
 use crate::words::kind::Phrase;
-use crate::words::number::{decimal, milliseconds, percent, rate};
+use crate::words::number::{decimal, milliseconds, percent, rate, signed};
 
 /// A time and its interval.
 pub(super) fn times(range: ForecastRange) -> String {
@@ -12,7 +12,7 @@ pub(super) fn times(range: ForecastRange) -> String {
 }
 
 /// A figure and its interval, each written by `write`; the figure alone where the interval shows nothing more.
-fn interval(range: ForecastRange, write: fn(f64) -> String) -> String {
+pub(super) fn interval(range: ForecastRange, write: fn(f64) -> String) -> String {
     let [value, low, high] = [range.value, range.low, range.high].map(write);
     if low == value && high == value { value } else { format!("{value} ({low} to {high})") }
 }
@@ -22,7 +22,7 @@ fn share(value: f64) -> String {
 }
 
 /// Money with as many digits as tell something.
-fn money(value: f64) -> String {
+pub(super) fn money(value: f64) -> String {
     match value {
         value if value >= 10.0 => format!("{value:.1}"),
         value if value >= 0.1 => format!("{value:.2}"),
@@ -46,6 +46,18 @@ pub(super) fn latencies(capacity: &Capacity) -> Table {
     ];
     for (name, LatencyForecast { mean, p50, p99 }) in rows {
         table.row([name.to_owned(), times(mean), times(p50), times(p99)]);
+    }
+    table
+}
+
+/// The forecast beside what a client measured.
+pub(super) fn measured(capacity: &Capacity) -> Table {
+    let mut table = Table::new("figure | >forecast | >measured | >forecast off by");
+    for row in &capacity.measured {
+        let write = if row.figure.contains("_ms") { milliseconds } else { rate };
+        let (latency, part) = row.figure.split_once("_ms.").unwrap_or(("output tokens/s", ""));
+        let name = if part.is_empty() { latency.to_owned() } else { format!("{} {part}", latency.to_uppercase()) };
+        table.row([name, interval(row.forecast, write), write(row.measured), signed(row.error)]);
     }
     table
 }

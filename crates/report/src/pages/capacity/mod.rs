@@ -1,8 +1,13 @@
 //! The forecast of a load on a server, for a terminal and as a page.
 
 mod figures;
+mod frontier;
+mod layouts;
 #[cfg(test)]
 mod sample;
+
+pub use frontier::layouts_chart;
+pub use layouts::{layouts_page, layouts_terminal};
 
 use types::{Capacity, LoadMoment, Origin, SimulatedServer};
 
@@ -13,7 +18,7 @@ use crate::words::caveat::READ_FIRST;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, grouped, known, milliseconds, percent};
 use crate::words::serving::objective;
-use figures::{costs, highest, latencies, rates, times};
+use figures::{costs, highest, latencies, measured, rates, times};
 
 /// Requests on the page; the JSON has all.
 const REQUESTS: usize = 200;
@@ -37,16 +42,23 @@ pub fn page(capacity: &Capacity) -> Page {
     head(&mut page, capacity);
     page.paragraph(&format!("Origin: {}.", origin(capacity)));
     page.heading("Requests");
-    let mut table = Table::new("sent | >tokens in | >out | >TTFT | >TPOT | >E2EL");
+    let is_measured = !capacity.measured.is_empty();
+    let more = if is_measured { " | >TTFT measured | >TPOT measured | >E2EL measured" } else { "" };
+    let mut table = Table::new(&format!("sent | >tokens in | >out | >TTFT | >TPOT | >E2EL{more}"));
     for request in capacity.requests.iter().take(REQUESTS) {
-        table.row([
+        let found = request.measured.filter(|_| is_measured);
+        let measured = found.map(|one| {
+            [known(Some(milliseconds(one.ttft_ms))), known(one.tpot_ms.map(milliseconds)), milliseconds(one.e2el_ms)]
+        });
+        let forecast = [
             request.sent_ms.map_or_else(|| "refused".to_owned(), milliseconds),
             grouped(request.input_tokens),
             grouped(request.output_tokens),
             known(request.ttft_ms.map(times)),
             known(request.tpot_ms.map(times)),
             known(request.e2el_ms.map(times)),
-        ]);
+        ];
+        table.row(forecast.into_iter().chain(measured.into_iter().flatten()));
     }
     page.table(&table);
     if let Some(more @ 1..) = capacity.requests.len().checked_sub(REQUESTS) {
@@ -76,6 +88,9 @@ fn head(page: &mut Page, capacity: &Capacity) {
         ("highest load", highest(capacity)),
     ]);
     page.table(&latencies(capacity));
+    if !capacity.measured.is_empty() {
+        page.table(&measured(capacity));
+    }
     page.facts(rates(capacity));
     page.facts(costs(capacity));
     if let Some(table) = over_time(&capacity.over_time) {

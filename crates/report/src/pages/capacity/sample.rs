@@ -25,6 +25,7 @@ pub(super) fn capacity() -> Capacity {
         ttft_ms: Some(range(36.0)),
         tpot_ms: Some(range(5.4)),
         e2el_ms: Some(range(721.0)),
+        measured: None,
     };
     Capacity {
         schema: SchemaTag::new(),
@@ -38,7 +39,6 @@ pub(super) fn capacity() -> Capacity {
             hardware: "h200".to_owned(),
             devices: 1,
             tensor_parallel: 1,
-            replicas: 1,
             engine: "vllm".to_owned(),
             max_num_seqs: 1024,
             max_num_batched_tokens: 8192,
@@ -88,6 +88,7 @@ pub(super) fn capacity() -> Capacity {
             per_million_input_tokens: range(0.062),
             per_million_output_tokens: range(0.91),
         }),
+        measured: Vec::new(),
         over_time: (0..120).map(moment).collect(),
         requests: (0..3).map(request).collect(),
         assumptions: vec![CapacityAssumption::PagedAttention, CapacityAssumption::WarmServer],

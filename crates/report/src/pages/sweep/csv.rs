@@ -95,7 +95,7 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
 }
 
 /// A setting as it is written on the command line.
-pub(super) fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

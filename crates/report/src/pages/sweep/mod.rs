@@ -6,7 +6,7 @@ mod markdown;
 mod panel;
 #[cfg(test)]
 pub(crate) mod sample;
-mod scale;
+pub(crate) mod scale;
 mod series;
 mod table;
 mod terminal;

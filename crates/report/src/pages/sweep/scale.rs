@@ -5,7 +5,7 @@ const LOGARITHMIC: f64 = 20.0;
 
 /// Maps values onto `0..=1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
@@ -13,7 +13,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// Over all `values`: logarithmic where they spread far, else from zero.
-    pub(super) fn of_figures(values: impl Iterator<Item = f64> + Clone) -> Self {
+    pub(crate) fn of_figures(values: impl Iterator<Item = f64> + Clone) -> Self {
         let (low, high) = range(values);
         if low > 0.0 && high / low >= LOGARITHMIC {
             let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
@@ -33,14 +33,14 @@ impl Scale {
     }
 
     /// The place of a value.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         let (value, low, high) =
             if self.logarithmic { (value.ln(), self.low.ln(), self.high.ln()) } else { (value, self.low, self.high) };
         (value - low) / (high - low)
     }
 
     /// Where lines are drawn across: powers of ten, or round steps.
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         if self.logarithmic {
             let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             let step = (last - first).div_euclid(7) + 1;

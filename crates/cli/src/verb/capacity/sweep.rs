@@ -1,0 +1,130 @@
+//! `llm-perf capacity --sweep`: every combination of some settings.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use config::{Config, OverrideSource, Overrides};
+use flow::StopRequest;
+use flow::capacity::{self, CapacityRequest, Engine, Layout, ServedRun, Watch};
+use flow::model::LoadedModel;
+use serde_json::{Map, Value};
+use types::{Exit, SweepAxis, UserError};
+
+use super::{Arguments, Arriving, load, refuse_lengths};
+use crate::context::Context;
+use crate::load::positive;
+use crate::resolution;
+
+/// Most layouts: each is simulated a dozen times.
+const MOST: usize = 20_000;
+
+/// What every layout starts from.
+pub(super) struct Base<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) config: &'a Config,
+    pub(super) served: &'a ServedRun,
+    pub(super) request: &'a CapacityRequest,
+}
+
+pub(super) fn run(
+    base: &Base<'_>,
+    given: &Overrides,
+    context: &Context,
+    model: &LoadedModel,
+) -> Result<Exit, UserError> {
+    let Base { arguments, config, .. } = *base;
+    let axes: Vec<SweepAxis> = arguments.sweep.iter().map(|text| axis(text)).collect::<Result<_, _>>()?;
+    let layouts = layouts(base, &axes)?;
+    let run = resolution::run_request("capacity", config, given, arguments.out.as_deref())?;
+    let (interrupt, done) = (StopRequest::catch(), AtomicU64::new(0));
+    let swept = context.progress(|display| {
+        let advance = |points| {
+            let done = done.fetch_add(points, Ordering::Relaxed) + points;
+            display.count(done, layouts.len() as u64, "layout", "simulating");
+        };
+        capacity::layouts(model, &axes, &layouts, &Watch { done: &advance, stop: &|| interrupt.is_set() })
+    })?;
+    context.messages.print_answer(arguments.json, &swept, || capacity::layouts_terminal(&swept))?;
+    let missing = capacity::missing(&swept);
+    if arguments.json && arguments.out.is_none() {
+        return Ok(context.messages.finish(&missing, &[]));
+    }
+    let page = capacity::keep_layouts(&swept, &config.to_yaml(), run)?;
+    Ok(context.messages.finish(&missing, &[("report", page)]))
+}
+
+/// `max-num-seqs=64,256` as an axis.
+fn axis(text: &str) -> Result<SweepAxis, UserError> {
+    let (key, values) = text.split_once('=').ok_or_else(|| {
+        UserError::usage(format!("--sweep {text} has no values"))
+            .hint("write the key and its values, such as --sweep max-num-seqs=64,256")
+    })?;
+    let values: Vec<Value> = values.split(',').map(|value| scalar(value.trim())).collect();
+    if values.iter().any(|value| value.as_str() == Some("")) {
+        return Err(UserError::usage(format!("--sweep {text} has an empty value")));
+    }
+    Ok(SweepAxis { key: key.to_owned(), values })
+}
+
+fn scalar(text: &str) -> Value {
+    text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<f64>().map(Value::from)).unwrap_or_else(|_| text.into())
+}
+
+/// Every combination, the last axis changing fastest.
+fn layouts(base: &Base<'_>, axes: &[SweepAxis]) -> Result<Vec<Layout>, UserError> {
+    let all = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.values.len()));
+    let all = all.filter(|all| *all <= MOST);
+    let all = all.ok_or_else(|| UserError::usage(format!("the sweep has more than {MOST} layouts")))?;
+    (0..all).map(|number| layout(base, axes, number)).collect()
+}
+
+fn layout(base: &Base<'_>, axes: &[SweepAxis], mut number: usize) -> Result<Layout, UserError> {
+    let (mut settings, mut change, mut request) = (Map::new(), Overrides::default(), base.request.clone());
+    for axis in axes.iter().rev() {
+        let value = &axis.values[number % axis.values.len()];
+        number /= axis.values.len();
+        if settings.insert(axis.key.clone(), value.clone()).is_some() {
+            return Err(UserError::usage(format!("--sweep {} is given twice", axis.key)));
+        }
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if axis.key.starts_with("workload.") {
+            change.set_yaml(&axis.key, &text, OverrideSource::Flag("--sweep"))?;
+        } else {
+            set(base, &mut request, &axis.key, &text)?;
+        }
+    }
+    refuse_lengths(&change)?;
+    request.workload = resolution::workload::settings(&base.config.clone().with(&change)?)?;
+    Ok(Layout { settings, request })
+}
+
+/// Sets what the flag of that name sets.
+fn set(base: &Base<'_>, request: &mut CapacityRequest, key: &str, text: &str) -> Result<(), UserError> {
+    let Base { arguments, served, .. } = *base;
+    let wrong = |expected: &str| UserError::usage(format!("--sweep {key}={text}: expected {expected}"));
+    let number = || text.parse::<u64>().ok().filter(|number| *number > 0).ok_or_else(|| wrong("a number above 0"));
+    let engine = &mut request.engine;
+    match key {
+        "hardware" => request.hardware = Some(text.to_owned()),
+        "engine" => engine.engine = Engine::find(text).ok_or_else(|| wrong("vllm or sglang"))?,
+        "max-num-seqs" => engine.max_num_seqs = Some(number()?),
+        "max-num-batched-tokens" => engine.max_num_batched_tokens = Some(number()?),
+        "kv-blocks" => engine.kv_blocks = Some(number()?),
+        "block-size" => engine.block_size = Some(number()?),
+        "price" => request.price = Some(positive(text).map_err(|expected| wrong(&expected))?),
+        "concurrency" => {
+            let requests = usize::try_from(number()?).map_err(|_| wrong("a smaller number"))?;
+            request.load = load(arguments, served, Arriving::Together(requests))?;
+        }
+        "rate" => {
+            let rate = positive(text).map_err(|expected| wrong(&expected))?;
+            request.load = load(arguments, served, Arriving::At(rate))?;
+        }
+        _ => {
+            return Err(UserError::usage(format!("--sweep {key}: no such setting")).hint(
+                "sweep hardware, engine, max-num-seqs, max-num-batched-tokens, kv-blocks, block-size, price, rate, concurrency, or \
+                 workload.parallel.tensor and other keys of the workload",
+            ));
+        }
+    }
+    Ok(())
+}

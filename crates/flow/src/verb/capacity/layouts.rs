@@ -1,0 +1,203 @@
+//! Layouts of a server: the same load on each, several at a time, their frontier and the best of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use collect::run::RunRequest;
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use types::{
+    Capacity, CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, Objective, SchemaTag, SweepAxis, UserError,
+};
+
+use super::{CapacityRequest, Device, Effort, simulated};
+use crate::pipeline::folder::run::{EndedRun, run};
+use crate::pipeline::model::LoadedModel;
+
+/// The document inside a run folder.
+const JSON: &str = "capacity-sweep.json";
+/// The chart.
+const CHART: &str = "capacity-sweep.svg";
+/// The page to read first.
+const PAGE: &str = "capacity-sweep.md";
+
+/// Simulations of every layout beside the likely one.
+const EFFORT: Effort = Effort { load: 8, highest: 2 };
+
+/// One layout.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The value of every axis, by key.
+    pub settings: Map<String, Value>,
+    /// The server and its load.
+    pub request: CapacityRequest,
+}
+
+/// What a sweep tells and asks while it runs, from several threads.
+pub struct Watch<'a> {
+    /// Called with the number of layouts just done.
+    pub done: &'a (dyn Fn(u64) + Sync),
+    /// Asked before each layout.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Simulates every layout; nothing is written. One that cannot be simulated says why; where none can be, that is an error.
+pub fn layouts(
+    model: &LoadedModel,
+    axes: &[SweepAxis],
+    layouts: &[Layout],
+    watch: &Watch<'_>,
+) -> Result<CapacitySweep, UserError> {
+    let mut devices: BTreeMap<&str, Device> = BTreeMap::new();
+    for Layout { request, .. } in layouts {
+        if !devices.contains_key(request.device()) {
+            devices.insert(request.device(), Device::find(request)?);
+        }
+    }
+    let stopped = AtomicBool::new(false);
+    let simulate = |(number, layout): (usize, &Layout)| {
+        if stopped.load(Ordering::Relaxed) || (watch.stop)() {
+            stopped.store(true, Ordering::Relaxed);
+            return None;
+        }
+        let point = point(model, number as u64, layout, &devices[layout.request.device()]);
+        (watch.done)(1);
+        Some(point)
+    };
+    let found: Vec<(LayoutPoint, Option<Capacity>)> = layouts.par_iter().enumerate().filter_map(simulate).collect();
+    let Some(capacity) = found.iter().find_map(|(_, capacity)| capacity.as_ref()) else {
+        return Err(none_simulated(found.first().and_then(|(point, _)| point.error.clone())));
+    };
+    let (model, tool_version, simulations) =
+        (capacity.model.clone(), capacity.tool_version.clone(), capacity.simulations);
+    let mut points: Vec<LayoutPoint> = found.into_iter().map(|(point, _)| point).collect();
+    mark_frontier(&mut points);
+    let objective: Option<Objective> = layouts.first().and_then(|layout| layout.request.objective);
+    let best = objective.and_then(|_| best(&points));
+    Ok(CapacitySweep {
+        schema: SchemaTag::new(),
+        tool_version,
+        model,
+        axes: axes.to_vec(),
+        objective,
+        points_planned: layouts.len() as u64,
+        stopped: stopped.into_inner(),
+        simulations,
+        points,
+        best,
+    })
+}
+
+fn none_simulated(first: Option<String>) -> UserError {
+    match first {
+        Some(first) => UserError::usage(format!("none of the layouts can be simulated; the first: {first}")),
+        None => UserError::failed("stopped before the first layout was done"),
+    }
+}
+
+fn point(model: &LoadedModel, point: u64, layout: &Layout, device: &Device) -> (LayoutPoint, Option<Capacity>) {
+    let settings = layout.settings.clone();
+    match simulated(model, &layout.request, device, EFFORT, &mut |_| {}) {
+        Ok((capacity, unmet)) => {
+            let error = unmet.map(|error| error.message);
+            let figures = Some(figures(&capacity));
+            (LayoutPoint { point, settings, figures, error, on_frontier: false }, Some(capacity))
+        }
+        Err(error) => {
+            (LayoutPoint { point, settings, figures: None, error: Some(error.message), on_frontier: false }, None)
+        }
+    }
+}
+
+fn figures(capacity: &Capacity) -> LayoutFigures {
+    let (server, devices) = (&capacity.server, capacity.server.devices as f64);
+    let ForecastRange { value, low, high } = capacity.figures.tpot_ms.mean;
+    let per_second = |ms: f64| if ms > 0.0 { 1e3 / ms } else { 0.0 };
+    let each = |value: f64| value / devices;
+    let ForecastRange { value: tokens, low: fewest, high: most } = capacity.figures.output_throughput;
+    let highest_rate = capacity.highest.and_then(|highest| highest.requests_per_second).map(|rate| rate.low);
+    let needed = highest_rate.filter(|rate| *rate > 0.0).zip(capacity.load.arrivals.rate());
+    let servers_needed = needed.map(|(highest, asked)| (asked / highest).ceil().max(1.0) as u64);
+    LayoutFigures {
+        server: server.clone(),
+        load: capacity.load,
+        origin: capacity.origin,
+        figures: capacity.figures,
+        tokens_per_second_per_user: ForecastRange {
+            value: per_second(value),
+            low: per_second(high),
+            high: per_second(low),
+        },
+        tokens_per_second_per_device: ForecastRange { value: each(tokens), low: each(fewest), high: each(most) },
+        highest: capacity.highest,
+        servers_needed,
+        devices_needed: servers_needed.map(|servers| servers.saturating_mul(server.devices)),
+        price: capacity.price,
+        assumptions: capacity.assumptions.clone(),
+    }
+}
+
+/// Marks the layouts that no other one beats in tokens per device and per user.
+fn mark_frontier(points: &mut [LayoutPoint]) {
+    let place = |point: &LayoutPoint| {
+        let figures = point.figures.as_ref()?;
+        Some([figures.tokens_per_second_per_user.value, figures.tokens_per_second_per_device.value])
+    };
+    let places: Vec<Option<[f64; 2]>> = points.iter().map(place).collect();
+    let beats = |one: &[f64; 2], other: &[f64; 2]| one[0] >= other[0] && one[1] >= other[1] && one != other;
+    for (point, own) in points.iter_mut().zip(&places) {
+        point.on_frontier = own.is_some_and(|own| !places.iter().flatten().any(|other| beats(other, &own)));
+    }
+}
+
+/// The layout that holds the rate within the objective for least: by price an hour where there is one, else by devices.
+fn best(points: &[LayoutPoint]) -> Option<u64> {
+    let cost = |point: &LayoutPoint| {
+        let figures = point.figures.as_ref()?;
+        let devices = figures.devices_needed? as f64;
+        Some([devices * figures.price.map_or(1.0, |price| price.per_device_hour), devices])
+    };
+    let known = points.iter().filter_map(|point| Some((point.point, cost(point)?)));
+    known.min_by(|a, b| a.1[0].total_cmp(&b.1[0]).then(a.1[1].total_cmp(&b.1[1]))).map(|(point, _)| point)
+}
+
+/// What a sweep lacks of what was asked for.
+pub fn missing(sweep: &CapacitySweep) -> Vec<String> {
+    let done = sweep.points.len();
+    let stopped = sweep.stopped.then(|| format!("stopped after {done} of {} layouts", sweep.points_planned));
+    let failed: Vec<&LayoutPoint> = sweep.points.iter().filter(|point| point.figures.is_none()).collect();
+    let first = failed.first().and_then(|point| point.error.clone()).unwrap_or_default();
+    let failures =
+        (!failed.is_empty()).then(|| format!("{} of {done} layouts could not be simulated: {first}", failed.len()));
+    stopped.into_iter().chain(failures).collect()
+}
+
+/// Writes a sweep into a run folder of its own; where its page is.
+pub fn keep_layouts(sweep: &CapacitySweep, config_yaml: &str, request: RunRequest) -> Result<PathBuf, UserError> {
+    let request = RunRequest { model: Some(sweep.model.model_id.clone()), ..request };
+    let EndedRun { folder, .. } = run(request, |folder| {
+        folder.write_file("config.yaml", config_yaml.as_bytes())?;
+        folder.write_json(JSON, sweep)?;
+        folder.write_file(CHART, report::pages::capacity::layouts_chart(sweep).as_bytes())?;
+        folder.write_file(PAGE, report::pages::capacity::layouts_page(sweep, JSON, CHART).markdown().as_bytes())?;
+        folder.end_step("capacity")?;
+        Ok(((), missing(sweep)))
+    })?;
+    Ok(folder.join(PAGE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frontier_has_what_nothing_else_beats() {
+        let beaten = |places: &[[f64; 2]]| -> Vec<bool> {
+            let beats = |one: &[f64; 2], other: &[f64; 2]| one[0] >= other[0] && one[1] >= other[1] && one != other;
+            places.iter().map(|own| places.iter().any(|other| beats(other, own))).collect()
+        };
+        // Worked by hand: (1, 5) and (2, 3) trade one for the other, (1, 3) is beaten by both.
+        assert_eq!(beaten(&[[1.0, 5.0], [2.0, 3.0], [1.0, 3.0], [2.0, 3.0]]), [false, false, true, false]);
+    }
+}
