@@ -12,6 +12,7 @@ use message::{Messages, Verbosity};
 
 mod bundle;
 mod context;
+mod load;
 mod message;
 mod progress;
 mod resolution;

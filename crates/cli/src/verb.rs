@@ -48,6 +48,7 @@ verbs! {
         compare => Compare,
         report => Report,
         serve => Serve,
+        capacity => Capacity,
     }
     "Profile in depth" {
         deep => Deep,

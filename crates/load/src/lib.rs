@@ -31,7 +31,7 @@ pub use error::LoadError;
 pub use lengths::{LONGEST, Lengths};
 pub use outcome::{ClientDoubt, ClientHealth, Outcome};
 pub use plan::Plan;
-pub use prompts::{Ask, Image, Prompt, Prompts};
+pub use prompts::{Ask, BLOCK, Image, Prompt, Prompts};
 pub use ready::{Answer, ServedModel, get_text, post, wait_until_ready};
 pub use run::{Progress, run};
 pub use server::Server;

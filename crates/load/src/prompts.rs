@@ -11,7 +11,7 @@ use crate::{Lengths, LoadError};
 
 /// Tokens of one block of a prompt that is given by hashes, as in Mooncake's traces
 /// (<https://github.com/kvcache-ai/Mooncake/tree/main/FAST25-release>).
-pub(crate) const BLOCK: usize = 512;
+pub const BLOCK: usize = 512;
 
 /// What the requests of a load ask.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ impl Image {
 
 impl Prompts {
     /// Whether every request can be made.
-    pub(crate) fn check(&self, vocabulary: &Range<u32>) -> Result<(), LoadError> {
+    pub fn check(&self, vocabulary: &Range<u32>) -> Result<(), LoadError> {
         let draws_tokens = match self {
             Self::Random { input, output } => {
                 input.check("the input length")?;
@@ -104,7 +104,7 @@ impl Prompts {
     }
 
     /// What one request asks.
-    pub(crate) fn ask(&self, index: usize, seed: u64) -> Cow<'_, Ask> {
+    pub fn ask(&self, index: usize, seed: u64) -> Cow<'_, Ask> {
         match self {
             Self::Random { input, output } => {
                 let mut random = Random::scattered(key(seed, 0, index as u64));

@@ -4,9 +4,9 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, BundleIndex, Calibration, Comparison, DeepPlan, DeviceCalibration, Diagnosis, Environment, Fleet,
-    HardwareListing, InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep,
-    ValidationReport, WhatIf,
+    AnalyticReport, BundleIndex, Calibration, Capacity, Comparison, DeepPlan, DeviceCalibration, Diagnosis,
+    Environment, Fleet, HardwareListing, InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList,
+    RunManifest, SchemaList, Sweep, ValidationReport, WhatIf,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -39,6 +39,7 @@ pub const ALL: &[DocumentKind] = &[
         "report.json: what a model costs on a workload, modelled from its configuration",
     ),
     DocumentKind::of::<Sweep>("sweep.json: what a model costs at every point of a grid of workloads and devices"),
+    DocumentKind::of::<Capacity>("capacity.json: what a server is likely to make of a load, simulated"),
     DocumentKind::of::<RegionReport>("ncu/regions/report.json: hardware counters rolled up per NVTX region"),
     DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),

@@ -129,6 +129,10 @@ pub use run::manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepR
 pub use run::runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use run::validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
+pub use serving::capacity::{
+    Capacity, CapacityAssumption, EnergyForecast, HighestLoad, LatencyForecast, LimitedLatency, LoadArrivals,
+    LoadFigures, LoadMoment, PriceForecast, RequestForecast, SimulatedLoad, SimulatedServer,
+};
 pub use serving::json_lines::{REQUESTS_SCHEMA, RequestLogHeader};
 pub use serving::latency::{Goodput, Latency, LoadEnergy, Objective, Quantile, ServedLoad};
 pub use serving::request_log::{RequestClock, RequestLog, RequestRecord, RequestSource};

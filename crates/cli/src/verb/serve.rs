@@ -11,6 +11,7 @@ use flow::serve::{self, Arrivals, Lengths, LoadFile, Place, Prompts, ServeReques
 use types::{Exit, Objective, UserError};
 
 use crate::context::Context;
+use crate::load::{LoadArguments, REQUESTS};
 use crate::resolution::{self, ModelFlags};
 
 /// Send a load to a server and explain every request, down to its kernels
@@ -20,36 +21,17 @@ pub(crate) struct Arguments {
     /// Server that is running already, such as http://localhost:8000; with a command, where it listens [default: its --port]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Requests per second, or a range such as 2..20 that the load climbs [default: 4, unless --concurrency or --replay is given]
-    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["concurrency", "replay"])]
-    rate: Option<Rate>,
-    /// 1 for random arrivals (Poisson), less for bursts, more for even ones
-    #[arg(long, value_name = "SHAPE", value_parser = positive, default_value_t = 1.0)]
-    burstiness: f64,
-    /// Send requests at equal intervals
-    #[arg(long, conflicts_with = "burstiness")]
-    constant: bool,
-    /// Keep this many requests in flight instead of a rate
-    #[arg(long, value_name = "N")]
-    concurrency: Option<usize>,
+    #[command(flatten)]
+    load: LoadArguments,
     /// Requests to send [default: 100, or all of --replay]
     #[arg(long, value_name = "N")]
     requests: Option<usize>,
-    /// Tokens per prompt: a number, or a range such as 256..1024
-    #[arg(long, value_name = "TOKENS", value_parser = lengths, default_value = "512")]
-    input: Lengths,
-    /// Tokens per output: a number, or a range such as 16..128
-    #[arg(long, value_name = "TOKENS", value_parser = lengths, default_value = "128")]
-    output: Lengths,
     /// Prompts instead of random tokens: a file with one per line, JSONL with `prompt`, or ShareGPT JSON
     #[arg(long, value_name = "FILE", conflicts_with_all = ["replay", "pages"])]
     prompts: Option<PathBuf>,
     /// Send built-in page images through chat completions, for models that read documents
     #[arg(long, conflicts_with = "replay")]
     pages: bool,
-    /// Load to repeat: Mooncake JSONL, or CSV with time_s,input_tokens,output_tokens
-    #[arg(long, value_name = "FILE")]
-    replay: Option<PathBuf>,
     /// Requests before the load, not counted
     #[arg(long, value_name = "N", default_value_t = 8)]
     warmup: usize,
@@ -80,9 +62,6 @@ pub(crate) struct Arguments {
     /// Seconds that the server may take to answer
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1200")]
     ready: Duration,
-    /// Seed of everything random
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    seed: u64,
     /// Model that is served, for MFU and roofline times [default: read from the server command]
     #[arg(long, value_name = "NAME|PATH")]
     model: Option<OsString>,
@@ -140,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         loaded => loaded.transpose()?,
     };
     let subject = flow::import::NamedSubject {
+        name: None,
         workload: resolution::workload::request(&config, false)?,
         model: loaded,
         hardware: resolution::hardware(&config)?,
@@ -161,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         ignore_eos: !arguments.stop_early,
         timeout: arguments.timeout,
         ready: arguments.ready,
-        seed: arguments.seed,
+        seed: arguments.load.seed,
         objective: arguments.slo,
         subject,
         regions,
@@ -179,35 +159,24 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
 
 /// Smaller ids are often of special tokens.
 const FIRST_TOKEN: u32 = 1_000;
-/// Without a rate.
-const RATE: f64 = 4.0;
-/// Without a number.
-const REQUESTS: usize = 100;
 
 /// When requests are due, what they ask, and how many there are.
 fn load(arguments: &Arguments) -> Result<(Arrivals, Prompts, usize), UserError> {
-    if let Some(path) = &arguments.replay {
-        let LoadFile { arrivals, prompts, requests } = serve::replay(path)?;
+    let LoadArguments { input, output, replay, .. } = &arguments.load;
+    if let Some(path) = replay {
+        let LoadFile { arrivals, prompts, requests, .. } = serve::replay(path)?;
         return Ok((arrivals, prompts, arguments.requests.map_or(requests, |most| most.min(requests))));
     }
     let requests = arguments.requests.unwrap_or(REQUESTS);
-    let arrivals = match (arguments.concurrency, arguments.rate.unwrap_or(Rate::Steady(RATE))) {
-        (Some(concurrency), _) => Arrivals::Closed { concurrency },
-        (None, Rate::Climbing { from, to }) => {
-            let over = Duration::try_from_secs_f64(2.0 * requests as f64 / (from + to));
-            Arrivals::Ramp { from, to, over: over.map_err(|_| UserError::usage("--rate is too low to ever end"))? }
-        }
-        (None, Rate::Steady(rate)) if arguments.constant => Arrivals::Constant { rate },
-        (None, Rate::Steady(rate)) => Arrivals::Gamma { rate, burstiness: arguments.burstiness },
-    };
-    let most = match &arguments.output {
+    let arrivals = arguments.load.arrivals(requests)?;
+    let most = match output {
         Lengths::Fixed(most) | Lengths::Uniform(_, most) => *most,
         Lengths::Listed(lengths) => lengths.iter().copied().max().unwrap_or(1),
     };
     let prompts = match &arguments.prompts {
         Some(path) => serve::prompts(path, most)?,
         None if arguments.pages => serve::pages(most)?,
-        None => Prompts::Random { input: arguments.input.clone(), output: arguments.output.clone() },
+        None => Prompts::Random { input: input.clone(), output: output.clone() },
     };
     Ok((arrivals, prompts, requests))
 }
@@ -216,33 +185,7 @@ fn key(variable: &str) -> Result<String, UserError> {
     std::env::var(variable).map_err(|_| UserError::usage(format!("the variable {variable} is not set or no text")))
 }
 
-/// Requests per second.
-#[derive(Clone, Copy, Debug)]
-enum Rate {
-    Steady(f64),
-    Climbing { from: f64, to: f64 },
-}
-
-fn rate(text: &str) -> Result<Rate, String> {
-    match text.split_once("..") {
-        Some((from, to)) => Ok(Rate::Climbing { from: positive(from)?, to: positive(to)? }),
-        None => Ok(Rate::Steady(positive(text)?)),
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|number: &f64| *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches('s').parse::<f64>().ok().filter(|seconds| (0.001..1e7).contains(seconds));
     number.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds".to_owned())
-}
-
-fn lengths(text: &str) -> Result<Lengths, String> {
-    let number = |text: &str| text.parse::<u32>().map_err(|_| "expected a number, or a range such as 256..1024".to_owned());
-    match text.split_once("..") {
-        Some((least, most)) => Ok(Lengths::Uniform(number(least)?, number(most.trim_start_matches('='))?)),
-        None => Ok(Lengths::Fixed(number(text)?)),
-    }
 }

@@ -1,5 +1,6 @@
 //! Data of other people's runs, read in place; it is no part of this project.
 
+mod capacity;
 mod conclusions;
 mod imported;
 #[path = "../support/scratch.rs"]
@@ -54,7 +55,13 @@ testkit::suite! {
         verdicts::every_trace_of_the_truths_has_a_verdict,
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
-    [Need::Reference("serving/llama-8b")] => { serving::mixed_steps_are_why_work_is_in_no_stage }
+    [Need::Reference("serving/llama-8b")] => {
+        capacity::forecasts_are_as_far_off_as_the_documentation_says,
+        serving::mixed_steps_are_why_work_is_in_no_stage,
+    }
+    [Need::Reference("serving/llama-8b"), Need::Reference("serving/llama-1b")] => {
+        capacity::memory_holds_about_as_many_blocks_as_the_server_found,
+    }
     [Need::Reference("third-party/traces-2"), Need::Reference("serving/llama-1b")] => {
         conclusions::what_runs_in_graphs_is_not_advised_to,
     }

@@ -6,6 +6,7 @@
 
 pub(crate) mod device;
 pub(crate) mod folder;
+pub(crate) mod load_file;
 pub(crate) mod metrics;
 pub mod model;
 pub(crate) mod progress;

@@ -34,8 +34,7 @@ pub(crate) struct Requests {
 impl Requests {
     /// Reads a file.
     pub(crate) fn read(file: &RequestFile) -> Result<Self, UserError> {
-        let name = file.path.display().to_string();
-        let log = ingest::requests::read(&name, &bytes(&file.path)?)?;
+        let (name, log) = (file.path.display().to_string(), read_log(&file.path)?);
         Ok(Self { name, log, objective: file.objective, plain: None, energy: None })
     }
 
@@ -68,6 +67,11 @@ const fn missing(apart: Apart) -> &'static str {
         Apart::NoTimes => "requests are not joined to steps: the file does not say when they started",
         Apart::NothingFits => "requests are not joined to steps: nothing fits",
     }
+}
+
+/// What a load generator wrote.
+pub(crate) fn read_log(path: &Path) -> Result<RequestLog, UserError> {
+    Ok(ingest::requests::read(&path.display().to_string(), &bytes(path)?)?)
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, UserError> {

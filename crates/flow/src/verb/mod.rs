@@ -3,6 +3,7 @@
 
 pub mod analyze;
 pub mod calibrate;
+pub mod capacity;
 pub mod compare;
 pub mod deep;
 pub mod doctor;

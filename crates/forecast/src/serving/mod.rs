@@ -12,7 +12,7 @@ mod scheduler;
 mod simulate;
 
 pub use engine::{Backend, Engine, HostCosts, Mixing, Rules, SGLANG, VLLM};
-pub use outcome::{LoadForecast, Outcome, RequestOutcome, Server, Spread};
+pub use outcome::{LoadForecast, Outcome, RequestOutcome, Server, Spread, range};
 pub use price::{Launch, StepPrices, StepTime};
 pub use scheduler::{Asked, Part, Scheduler};
-pub use simulate::{Answer, Arrivals, Draw, Load, Simulated, Started, simulate};
+pub use simulate::{Answer, Arrivals, Draw, Load, Moment, Moments, Simulated, Started, simulate};

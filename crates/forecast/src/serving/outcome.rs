@@ -51,6 +51,8 @@ pub struct Outcome<T> {
     pub request_throughput: T,
     /// Share of the requests that met the objective; 1 without one.
     pub good: T,
+    /// Shares that missed its time to first token, per token, between tokens and end to end.
+    pub missed: [T; 4],
     /// Most of the KV blocks in use at once, as a share.
     pub kv_peak: T,
     /// Requests whose keys and values were dropped.
@@ -59,6 +61,9 @@ pub struct Outcome<T> {
     pub batch: T,
     /// Share of the time that the device works.
     pub busy: T,
+    /// Seconds of the server per million tokens of prompts and of outputs: all of its time, spread by the device time that each
+    /// takes.
+    pub seconds_per_million: [T; 2],
 }
 
 /// Latencies of one request, milliseconds.
@@ -77,6 +82,10 @@ pub struct RequestOutcome<T> {
 pub struct LoadForecast {
     /// What it comes to.
     pub outcome: Outcome<ForecastRange>,
+    /// The simulation with the likely times.
+    pub likely: Simulated,
+    /// Simulations that the intervals rest on.
+    pub simulations: u64,
     /// Every request, in order; absent for those the server refuses.
     pub requests: Vec<Option<RequestOutcome<ForecastRange>>>,
 }
@@ -92,10 +101,26 @@ pub struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// One simulation with the likely times.
-    pub fn likely(&mut self, load: &Load, objective: &Objective) -> Result<Outcome<f64>, ForecastError> {
-        let simulated = simulate(&mut self.prices, &self.engine, self.rules, load, Draw::default())?;
+    /// What one simulation comes to.
+    pub fn simulate(&mut self, load: &Load, draw: Draw, objective: &Objective) -> Result<Outcome<f64>, ForecastError> {
+        let simulated = simulate(&mut self.prices, &self.engine, self.rules, load, draw)?;
         Ok(outcome(load, &simulated, objective))
+    }
+
+    /// The likely times, and so many others as uncertain as the calibration is.
+    pub fn draws(&mut self, others: u64) -> Result<Vec<Draw>, ForecastError> {
+        let [width, _] = self.prices.certainty()?;
+        let measured = usize::from(!self.prices.host_is_measured());
+        let mut dice = Random::scattered(0);
+        let mut factor = |deviation: f64| (deviation * dice.normal()).exp();
+        let other = |index: u64| Draw {
+            dense: factor(width / NORMAL),
+            attention: factor(ATTENTION),
+            host: factor(HOST[measured]),
+            way: factor(WAY[measured]),
+            noise: Some(index),
+        };
+        Ok(std::iter::once(Draw::default()).chain((1..=others).map(other)).collect())
     }
 
     /// The forecast of a load that `draw` makes for every simulation: the same one, or another of its kind.
@@ -104,24 +129,14 @@ impl Server<'_> {
         objective: &Objective,
         draw: impl Fn(u64) -> Load,
     ) -> Result<LoadForecast, ForecastError> {
-        let [width, _] = self.prices.certainty()?;
-        let measured = usize::from(!self.prices.host_is_measured());
-        let mut dice = Random::scattered(0);
         let (mut outcomes, mut requests) = (Vec::new(), Vec::new());
-        for index in 0..=DRAWS {
-            // The first is the likely one.
-            let mut factor = |deviation: f64| if index == 0 { 1.0 } else { (deviation * dice.normal()).exp() };
-            let draws = Draw {
-                dense: factor(width / NORMAL),
-                attention: factor(ATTENTION),
-                host: factor(HOST[measured]),
-                way: factor(WAY[measured]),
-                noise: (index > 0).then_some(index),
-            };
+        let mut likely = None;
+        for (index, times) in (0..).zip(self.draws(DRAWS)?) {
             let load = draw(index);
-            let simulated = simulate(&mut self.prices, &self.engine, self.rules, &load, draws)?;
+            let simulated = simulate(&mut self.prices, &self.engine, self.rules, &load, times)?;
             outcomes.push(outcome(&load, &simulated, objective).numbers());
-            requests.push(simulated.answers);
+            requests.push(simulated.answers.clone());
+            likely.get_or_insert(simulated);
         }
         let all = |at: usize| range(outcomes.iter().map(|numbers| numbers[at]).collect());
         let request = |at: usize| {
@@ -133,12 +148,17 @@ impl Server<'_> {
             Some(RequestOutcome { ttft: of(|one| one.ttft)?, tpot: of(|one| one.tpot)?, e2el: of(|one| one.e2el)? })
         };
         let count = requests.iter().map(Vec::len).min().unwrap_or(0);
-        Ok(LoadForecast { outcome: Outcome::of_numbers(all), requests: (0..count).map(request).collect() })
+        Ok(LoadForecast {
+            outcome: Outcome::of_numbers(all),
+            likely: likely.unwrap_or_default(),
+            simulations: outcomes.len() as u64,
+            requests: (0..count).map(request).collect(),
+        })
     }
 }
 
 /// The mean of what simulations say, with their 90% interval.
-fn range(mut values: Vec<f64>) -> ForecastRange {
+pub fn range(mut values: Vec<f64>) -> ForecastRange {
     let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
     values.sort_by(f64::total_cmp);
     ForecastRange { value, low: quantile(&values, 0.05).min(value), high: quantile(&values, 0.95).max(value) }
@@ -159,12 +179,12 @@ impl RequestOutcome<f64> {
         Self { ttft: answer.first / 1e3, tpot: tpot / 1e3, e2el: answer.last / 1e3 }
     }
 
-    fn meets(&self, objective: &Objective) -> bool {
+    /// Which limits it misses.
+    fn misses(&self, objective: &Objective) -> [bool; 4] {
         let Objective { ttft_ns, tpot_ns, itl_ns, e2el_ns } = *objective;
         // The objective's time between tokens is the mean of a request, as clients report it.
         [(ttft_ns, self.ttft), (tpot_ns, self.tpot), (itl_ns, self.tpot), (e2el_ns, self.e2el)]
-            .into_iter()
-            .all(|(limit, found)| limit.is_none_or(|limit| found * 1e6 <= limit.get() as f64))
+            .map(|(limit, found)| limit.is_some_and(|limit| found * 1e6 > limit.get() as f64))
     }
 }
 
@@ -181,20 +201,26 @@ pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective)
     let seconds = ((end - begin) / 1e6).max(1e-9);
     let tokens = |of: fn(&super::Asked) -> u64| answered().map(|(_, asked)| of(asked)).sum::<u64>() as f64 / seconds;
     let all = simulated.answers.len().max(1) as f64;
+    let misses: Vec<[bool; 4]> = requests.iter().map(|one| one.misses(objective)).collect();
+    let (input_throughput, output_throughput) = (tokens(|asked| asked.input), tokens(|asked| asked.output));
+    let prompts = simulated.prompting / simulated.busy.max(1e-9);
+    let per_million = |share: f64, throughput: f64| 1e6 * share / throughput.max(1e-9);
     Outcome {
         ttft: of(|one| one.ttft),
         tpot,
         itl: spread(simulated.gaps.iter().map(|gap| f64::from(*gap) / 1e3).collect()),
         e2el: of(|one| one.e2el),
         queue: spread(answered().map(|(answer, _)| answer.scheduled / 1e3).collect()),
-        output_throughput: tokens(|asked| asked.output),
-        input_throughput: tokens(|asked| asked.input),
+        output_throughput,
+        input_throughput,
         request_throughput: requests.len() as f64 / seconds,
-        good: requests.iter().filter(|one| one.meets(objective)).count() as f64 / all,
+        good: misses.iter().filter(|missed| !missed.contains(&true)).count() as f64 / all,
+        missed: [0, 1, 2, 3].map(|at| misses.iter().filter(|missed| missed[at]).count() as f64 / all),
         kv_peak: simulated.kv_peak,
         preemptions: simulated.preemptions as f64,
         batch: simulated.sequences as f64 / simulated.steps.max(1) as f64,
         busy: (simulated.busy / 1e6 / seconds).min(1.0),
+        seconds_per_million: [per_million(prompts, input_throughput), per_million(1.0 - prompts, output_throughput)],
     }
 }
 
@@ -207,7 +233,7 @@ impl Spread<f64> {
 }
 
 /// Figures of an outcome.
-const FIGURES: usize = 23;
+const FIGURES: usize = 29;
 
 impl Outcome<f64> {
     fn numbers(&self) -> [f64; FIGURES] {
@@ -222,6 +248,12 @@ impl Outcome<f64> {
             self.preemptions,
             self.batch,
             self.busy,
+            self.seconds_per_million[0],
+            self.seconds_per_million[1],
+            self.missed[0],
+            self.missed[1],
+            self.missed[2],
+            self.missed[3],
         ];
         let mut numbers = [0.0; FIGURES];
         let all = [a, b, c, d, e].into_iter().flatten().chain(rest);
@@ -248,6 +280,8 @@ impl<T> Outcome<T> {
             preemptions: at(20),
             batch: at(21),
             busy: at(22),
+            seconds_per_million: [at(23), at(24)],
+            missed: [at(25), at(26), at(27), at(28)],
         }
     }
 }

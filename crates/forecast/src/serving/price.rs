@@ -11,7 +11,7 @@ use super::kernels::{AttentionKind, StepKernels, step_kernels};
 use super::scheduler::Part;
 use crate::collective::collective;
 use crate::launch::Launches;
-use crate::times::Times;
+use crate::times::{Operation, Times};
 use crate::{Family, ForecastError, OpShape};
 
 /// Small kernels before and behind the layers of a step: inputs are prepared, a token is chosen and handed on. Counted in a trace
@@ -213,17 +213,21 @@ impl<'a> StepPrices<'a> {
             return Ok(*known);
         }
         let (kernels, sent) = self.kernels(decodes, tokens)?;
-        let (mut counts, mut compute) = (HashMap::<_, (crate::Estimate, f64)>::new(), 0.0);
+        // In their order, so that sums are the same in every run.
+        let (mut counts, mut compute) = (Vec::<(Operation, crate::Estimate, f64)>::new(), 0.0);
         for kernel in &kernels.dense {
             let (estimate, key) = self.times.of(&kernel.shape)?;
             if kernel.shape.is_compute_bound(self.times.hardware)? {
                 compute += estimate.microseconds * kernel.count;
             }
-            counts.entry(key).or_insert((estimate, 0.0)).1 += kernel.count;
+            match counts.iter_mut().find(|(known, ..)| *known == key) {
+                Some((.., count)) => *count += kernel.count,
+                None => counts.push((key, estimate, kernel.count)),
+            }
         }
         let mut sum = Dense { time: sent, width: 0.0, calibrated: 0.0, compute: 0.0 };
         let mut together = 0.0;
-        for (estimate, count) in counts.values() {
+        for (_, estimate, count) in &counts {
             let (time, width) = (estimate.microseconds * count, (estimate.high - estimate.low) / 2.0 * count);
             sum.time += time;
             sum.width += width * width;

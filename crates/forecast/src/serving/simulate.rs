@@ -123,8 +123,58 @@ pub struct Simulated {
     pub sequences: u64,
     /// Time of the device's work, microseconds.
     pub busy: f64,
+    /// The part of it that steps take longer because of prompts.
+    pub prompting: f64,
     /// Most of the KV blocks that were in use at once, as a share.
     pub kv_peak: f64,
+    /// The server as steps began, evenly thinned.
+    pub moments: Moments,
+}
+
+/// The server as a step began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// Since the first request, microseconds.
+    pub at: f64,
+    /// Sequences in the step.
+    pub batch: usize,
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Share of the KV blocks in use.
+    pub kv: f64,
+}
+
+/// Most moments that are kept.
+const MOMENTS: usize = 512;
+
+/// Every so many steps, a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moments {
+    kept: Vec<Moment>,
+    /// Steps from one to the next, as a power of two.
+    apart: u32,
+}
+
+impl Moments {
+    /// In order.
+    pub fn kept(&self) -> &[Moment] {
+        &self.kept
+    }
+
+    fn add(&mut self, step: u64, moment: Moment) {
+        if !step.is_multiple_of(1 << self.apart) {
+            return;
+        }
+        self.kept.push(moment);
+        if self.kept.len() > MOMENTS {
+            self.apart += 1;
+            let mut place = 0;
+            self.kept.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+        }
+    }
 }
 
 /// A step on its way.
@@ -224,7 +274,10 @@ pub fn simulate(
             let work = heat.slowed(&time, draw, prices);
             device = (device.max(begin) + work).max(now + draw.dense * time.tail);
             heat.pass(device, draw.dense * time.compute);
+            let [waiting, _] = scheduler.queued();
+            found.moments.add(found.steps, Moment { at: begin, batch: parts.len(), waiting, kv: scheduler.usage() });
             found.busy += work;
+            found.prompting += work * prompt_share(prices, &parts, &time)?;
             found.steps += 1;
             found.sequences += parts.len() as u64;
             found.kv_peak = found.kv_peak.max(scheduler.usage());
@@ -247,6 +300,19 @@ pub fn simulate(
     found.preemptions = scheduler.preemptions();
     found.answers = inbox.answers;
     Ok(found)
+}
+
+/// The share of a step's work that its prompts add to it.
+fn prompt_share(prices: &mut StepPrices<'_>, parts: &[Part], time: &StepTime) -> Result<f64, ForecastError> {
+    let decoding: Vec<Part> = parts.iter().filter(|part| part.tokens == 1).copied().collect();
+    match decoding.len() {
+        count if count == parts.len() => Ok(0.0),
+        0 => Ok(1.0),
+        _ => {
+            let alone = prices.time(&decoding)?;
+            Ok((1.0 - (alone.dense + alone.attention) / (time.dense + time.attention)).clamp(0.0, 1.0))
+        }
+    }
 }
 
 impl Heat {

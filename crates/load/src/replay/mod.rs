@@ -23,6 +23,8 @@ pub struct Replay {
     pub prompts: Prompts,
     /// How many.
     pub requests: usize,
+    /// The first that is due before the one above it in the file, counted from 1; absent where the file is in order.
+    pub disordered: Option<usize>,
 }
 
 /// How text is sent.
@@ -86,10 +88,11 @@ fn places<'a>(format: &'static str, bytes: &'a [u8]) -> impl Iterator<Item = (Pl
 
 /// A load from its requests: sorted by time, from the first one on.
 fn replay(format: &'static str, mut requests: Vec<(Nanos, Ask)>) -> Result<Replay, LoadError> {
+    let disordered = requests.windows(2).position(|pair| pair[1].0 < pair[0].0).map(|place| place + 2);
     requests.sort_by_key(|(time, _)| *time);
     let Some(first) = requests.first().map(|(time, _)| *time) else { return Err(LoadError::Empty { format }) };
     let (times, asks): (Vec<_>, Vec<_>) = requests.into_iter().map(|(time, ask)| (time - first, ask)).unzip();
-    Ok(Replay { requests: asks.len(), arrivals: Arrivals::At(times), prompts: Prompts::Listed(asks) })
+    Ok(Replay { requests: asks.len(), arrivals: Arrivals::At(times), prompts: Prompts::Listed(asks), disordered })
 }
 
 /// Prompts without times.

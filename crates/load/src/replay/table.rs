@@ -52,6 +52,7 @@ mod tests {
         assert_eq!(read.arrivals, Arrivals::At(vec![Nanos::ZERO, Nanos::new(1_500_000_000)]));
         let ask = |length, max_tokens| Ask { prompt: Prompt::Random(length), max_tokens };
         assert_eq!(read.prompts, Prompts::Listed(vec![ask(20, 4), ask(10, 3)]));
+        assert_eq!(read.disordered, Some(2));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! pages and the terminal say the same. One row a rule, a counter, a caveat and a remark: adding one is adding a row.
 
 pub(crate) mod assumption;
+pub(crate) mod capacity;
 pub(crate) mod cause;
 pub(crate) mod caveat;
 pub(crate) mod counter;

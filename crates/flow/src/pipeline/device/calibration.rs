@@ -23,6 +23,20 @@ pub(crate) fn stored(hardware: &Hardware) -> Result<Option<DeviceCalibration>, U
     }
 }
 
+/// The calibration in a file, which must be of `hardware`.
+pub(crate) fn of_file(path: &Path, hardware: &Hardware) -> Result<DeviceCalibration, UserError> {
+    let unusable = |reason: String| {
+        UserError::usage(format!("--calibration {} cannot be used: {reason}", path.display()))
+            .hint("name a file that `llm-perf doctor --calibrate` wrote for the device of --hardware")
+    };
+    let calibration: DeviceCalibration =
+        serde_json::from_str(&read_text(path)?).map_err(|error| unusable(error.to_string()))?;
+    if calibration.device != hardware.id {
+        return Err(unusable(format!("it is of {}, and the device is {}", calibration.device, hardware.id)));
+    }
+    Ok(calibration)
+}
+
 /// The key under which the calibration of a processor says how many threads it is of.
 pub(crate) const THREADS: &str = "threads";
 

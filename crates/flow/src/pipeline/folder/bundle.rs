@@ -33,6 +33,8 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     let view = analysis::view::run(metrics);
     let pictures = report::html::pictures(&view, &documents.shown());
     let (mut pages, charts) = self::pages(metrics, environment, *kernels, *operator_rows, &pictures);
+    let regions = documents.shown().regions.map(report::pages::regions::overview_page);
+    pages.extend(regions.map(|page| (RunPageKind::Regions, page)));
     pages.push((RunPageKind::Assumptions, report::pages::run::assumptions_page(assumptions)));
     for (page, text) in &pages {
         folder.write_file(&page.file(), text.markdown().as_bytes())?;

@@ -3,5 +3,6 @@
 pub(crate) mod assumptions;
 pub(crate) mod bundle;
 pub(crate) mod documents;
+pub(crate) mod regions;
 pub(crate) mod run;
 pub(crate) mod thumbnails;

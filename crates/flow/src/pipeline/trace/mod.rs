@@ -210,7 +210,7 @@ impl Traces {
 
     /// Regions of the pages of counters; absent where there is none, and where a timeline shows the ranges themselves.
     pub(crate) fn regions(&self, choice: &RegionChoice) -> Option<Vec<RegionSummary>> {
-        (self.placed.is_empty() && !self.tables.is_empty()).then(|| choice.summaries(&self.tables))
+        (self.placed.is_empty() && !self.tables.is_empty()).then(|| choice.summaries(self.tables.iter()))
     }
 
     /// Kinds of the files, as the engine of a run that nobody names.

@@ -10,7 +10,9 @@ use analysis::region::{
 };
 use collect::tool::ncu::{Options, Preset};
 use types::counter::{CounterTable, CounterValue, DetailedWork};
-use types::{DeviceId, MetricRule, Nanos, Region, RegionSummary, RegionTotals, RollUp};
+use types::{
+    DeviceId, Hardware, IncludeRecord, MetricRule, Nanos, Region, RegionSelection, RegionSummary, RegionTotals, RollUp,
+};
 
 /// Column with the name the driver has for the device.
 const DEVICE_NAME: &str = "device__attribute_display_name";
@@ -55,19 +57,54 @@ impl RegionChoice {
     }
 
     /// The regions of pages, as `metrics.json` lists them.
-    pub(crate) fn summaries(&self, tables: &[CounterTable]) -> Vec<RegionSummary> {
-        let pages = tables.iter().map(|table| CounterPage { table, details: &[], include: &[] });
+    pub(crate) fn summaries<'a>(&self, tables: impl Iterator<Item = &'a CounterTable>) -> Vec<RegionSummary> {
+        let rolled = self.rolled(tables.map(|table| CounterPage { table, details: &[], include: &[] }), None);
+        summaries(rolled.regions.iter().map(|region| &region.region), &rolled.metrics)
+    }
+
+    /// The regions of pages with all that was counted in them.
+    pub(crate) fn rolled<'a>(
+        &self,
+        pages: impl Iterator<Item = CounterPage<'a>>,
+        hardware: Option<&Hardware>,
+    ) -> RolledRegions {
+        let options = &self.options;
         let settings = RegionSettings {
             include: &self.include,
             exclude: &self.exclude,
             kernels: &self.kernels,
-            metrics: &self.options.metrics,
-            sections: &[],
+            metrics: &options.metrics,
+            sections: if options.set.is_some() { &[] } else { &options.sections },
             aggregate: self.aggregate,
-            hardware: None,
+            hardware,
         };
-        let rolled = roll(pages, None, &settings);
-        summaries(rolled.regions.iter().map(|region| &region.region), &rolled.metrics)
+        roll(pages, None, &settings)
+    }
+
+    /// Whether regions have totals over all processes and devices.
+    pub(crate) fn is_aggregated(&self) -> bool {
+        self.aggregate
+    }
+
+    /// What is asked for, and what of these regions it named.
+    pub(crate) fn selection(&self, rolled: &RolledRegions) -> RegionSelection {
+        let record = |(include, matched): (&Include, &Vec<String>)| IncludeRecord {
+            expression: include.text().to_owned(),
+            profiler: include.expressions(),
+            matched: matched.clone(),
+        };
+        let options = &self.options;
+        RegionSelection {
+            include: self.include.iter().zip(&rolled.matched).map(record).collect(),
+            kernel_name: options.kernel_name.clone(),
+            kernel_name_base: options.kernel_name_base.name().to_owned(),
+            kernel_exclude: options.kernel_exclude.clone(),
+            kernels_left_out: rolled.kernels_left_out,
+            set: options.set.clone(),
+            sections: options.sections.clone(),
+            metrics: options.metrics.clone(),
+            aggregate: self.aggregate,
+        }
     }
 }
 

@@ -6,14 +6,14 @@ use analysis::LaunchCounters;
 use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
 use report::words::Spoken;
-use types::counter::CounterTable;
 use types::{
     CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage, UserError,
 };
 
+use super::counters::RangePages;
 use super::request::DeepRequest;
 use super::tools::Tools;
-use super::{artifacts, overhead};
+use super::{artifacts, overhead, regions};
 use crate::pipeline::subject::ResolvedSubject;
 use crate::pipeline::target::TargetKind;
 use crate::pipeline::trace::regions::RegionChoice;
@@ -27,7 +27,7 @@ pub(super) struct Collected {
     pub(super) counted: Vec<LaunchCounters>,
     pub(super) quality: Vec<QualityCounter>,
     /// Pages of replayed ranges.
-    pub(super) ranges: Vec<CounterTable>,
+    pub(super) ranges: Vec<RangePages>,
     pub(super) missing: Vec<String>,
     pub(super) lacking: Vec<String>,
     /// Which of their regions are asked for.
@@ -81,7 +81,7 @@ pub(super) fn metrics(resolved: &ResolvedSubject, recorded: &Recorded<'_>, all: 
     }
     if !all.ranges.is_empty() {
         evidence.regions =
-            Some(all.region_choice.as_ref().map(|choice| choice.summaries(&all.ranges)).unwrap_or_default());
+            all.region_choice.as_ref().map(|choice| choice.summaries(all.ranges.iter().map(|ranges| &ranges.table)));
     }
     evidence.missing.clone_from(&all.missing);
     evidence.overhead = overhead::of_timeline(&all.passes);
@@ -120,16 +120,19 @@ pub(super) fn report(
         schema: SchemaTag::new(),
         run: metrics.run.clone(),
         devices: metrics.devices.clone(),
-        passes: all.passes,
+        passes: std::mem::take(&mut all.passes),
         kernels: metrics.breakdown.kernels.clone(),
         counters,
         sampled,
         quality,
     }
     .spoken();
-    let reasons = all.missing;
+    let reasons = std::mem::take(&mut all.missing);
     folder.write_json("metrics.json", &metrics)?;
     folder.write_json("kernels.json", &kernels)?;
+    if let Some(choice) = &all.region_choice {
+        regions::write(folder, request, tools, hardware, choice, &all.ranges)?;
+    }
     let about = artifacts::About { request, hardware, timeline: recorded.traces.timeline() };
     artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
     folder.end_step("report")?;

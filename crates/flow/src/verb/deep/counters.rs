@@ -11,7 +11,7 @@ use collect::run::RunFolder;
 use collect::tool::ncu::{self, ChipMetrics, Page};
 use collect::tool::{Complaint, InstalledTool};
 use ingest::ncu::NcuFile;
-use types::counter::CounterTable;
+use types::counter::{CounterTable, DetailedWork};
 use types::{
     Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, ReplayMode, Stage, UserError, range_expression,
 };
@@ -28,8 +28,8 @@ pub(super) struct CounterPass {
     pub(super) launches: Vec<CountedLaunch>,
     pub(super) counted: Vec<LaunchCounters>,
     pub(super) quality: Vec<QualityCounter>,
-    /// The page itself, where ranges were replayed: its rows are regions, and no launches.
-    pub(super) ranges: Option<CounterTable>,
+    /// The pages themselves, where ranges were replayed: their rows are regions, and no launches.
+    pub(super) ranges: Option<RangePages>,
     /// Why there are none; whether asking in another stage is useless too.
     pub(super) missing: Option<(String, bool)>,
 }
@@ -39,6 +39,15 @@ impl CounterPass {
         let (launches, counted, quality) = (Vec::new(), Vec::new(), Vec::new());
         Self { record, launches, counted, quality, ranges: None, missing: Some((why, everywhere)) }
     }
+}
+
+/// What Nsight Compute printed of ranges that it replayed.
+pub(super) struct RangePages {
+    pub(super) table: CounterTable,
+    /// The sections; empty where none were asked for.
+    pub(super) details: Vec<DetailedWork>,
+    /// Its arguments.
+    pub(super) command: Vec<String>,
 }
 
 /// Where the counters of a stage are kept, without an ending.
@@ -82,6 +91,9 @@ pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<
     Ok(Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) }))
 }
 
+/// How the file of a stage's sections ends.
+const SECTIONS: &str = "-details.csv";
+
 /// Name of the step that makes the interpreter ready.
 const PREPARE: &str = "counters-target";
 
@@ -98,7 +110,9 @@ pub(super) fn count(
     let (name, file) = (plan::counters(choice.stage), counter_file(choice.stage));
     let report = folder.prepare(&format!("{file}.ncu-rep"))?;
     let capture = capture(request, tool, chip, choice, &report.with_extension(""));
-    let command = capture.command(&tool.path, &program.argv).with_variables(program.environment.iter().cloned());
+    let command = capture.command(&tool.path, &program.argv);
+    let command_line = plan::written(&command.words().collect::<Vec<_>>());
+    let command = command.with_variables(program.environment.iter().cloned());
     let limits =
         Limits { size: Some(request.largest_trace), watched: vec![folder.path().join("ncu")], ..limited(request) };
     let finished = process::run(folder, &name, command, &limits, Interrupt::Forwarded)?;
@@ -135,14 +149,26 @@ pub(super) fn count(
     }
     folder.adopt(&format!("{file}.ncu-rep"))?;
     progress("printing counters");
-    let print = ncu::print_page(&tool.path, &capture.report_file(), Page::Raw);
-    let printed = format!("{name}-page");
-    let limits = Limits { log: None, ..limited(request) };
-    process::run(folder, &printed, print, &limits, Interrupt::Forwarded)?;
-    let page = std::fs::read(folder.path().join(process::stdout_log(&printed))).unwrap_or_default();
-    folder.write_file(&format!("{file}.csv"), &page)?;
+    let mut print = |page: Page, step: &str, ending: &str| -> Result<Vec<u8>, UserError> {
+        // Numbers in another language's form would be off by a thousand.
+        let command = ncu::print_page(&tool.path, &capture.report_file(), page).with_variable("LC_ALL", "C");
+        let printed = format!("{name}-{step}");
+        let limits = Limits { log: None, ..limited(request) };
+        process::run(folder, &printed, command, &limits, Interrupt::Forwarded)?;
+        let page = std::fs::read(folder.path().join(process::stdout_log(&printed))).unwrap_or_default();
+        folder.write_file(&format!("{file}{ending}"), &page)?;
+        Ok(page)
+    };
+    let page = print(Page::Raw, "page", ".csv")?;
+    let options = &capture.options;
+    if replays_ranges(request) && (options.set.is_some() || !options.sections.is_empty()) {
+        print(Page::Details, "sections", SECTIONS)?;
+    }
     record.bytes = Bytes::new(size_of(&report) + page.len() as u64);
     let mut pass = read(folder, request, choice.stage)?;
+    if let Some(ranges) = &mut pass.ranges {
+        ranges.command = command_line;
+    }
     if pass.launches.is_empty() && pass.ranges.is_none() && pass.missing.is_none() {
         let why = complaint.map_or("the page contains no launches", Complaint::message);
         pass.missing = Some((format!("{name}: {why}"), false));
@@ -164,7 +190,8 @@ pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stag
             launches: Vec::new(),
             counted: Vec::new(),
             quality: page.quality,
-            ranges: Some(page.table).filter(|table| !table.work.is_empty()),
+            ranges: Some(RangePages { details: sections(folder, stage), table: page.table, command: Vec::new() })
+                .filter(|ranges| !ranges.table.work.is_empty()),
             missing: None,
         },
         Ok(NcuFile::Raw(page)) => CounterPass {
@@ -182,6 +209,16 @@ pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stag
         }
         Err(error) => CounterPass::missing(None, error.to_string(), false),
     })
+}
+
+/// The sections of a stage that a pass has left; none where they were not asked for or cannot be read.
+fn sections(folder: &RunFolder, stage: Option<Stage>) -> Vec<DetailedWork> {
+    let file = format!("{}{SECTIONS}", counter_file(stage));
+    let page = std::fs::read(folder.path().join(&file)).unwrap_or_default();
+    match ingest::ncu::read(page.as_slice(), &file) {
+        Ok(NcuFile::Details(page)) => page.works,
+        _ => Vec::new(),
+    }
 }
 
 /// The capture of one stage: its kernels, its ranges, the counters the chip has.

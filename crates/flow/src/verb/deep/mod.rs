@@ -12,6 +12,7 @@ mod overhead;
 mod pass_name;
 mod passes;
 mod plan;
+mod regions;
 mod request;
 mod tools;
 mod workload;
@@ -349,7 +350,11 @@ fn subject(
         // What was recorded is worth its times, whatever the device's rates are.
         rate_may_lack: true,
     };
-    resolve(&run, traces)
+    let mut resolved = resolve(&run, traces)?;
+    if resolved.subject.run.model.is_none() {
+        resolved.subject.run.model = request.subject.name.clone();
+    }
+    Ok(resolved)
 }
 
 /// Names of kernels, exact or `regex:PATTERN`.

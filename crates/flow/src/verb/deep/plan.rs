@@ -117,7 +117,7 @@ pub(super) fn with_variables(command: Command, request: &DeepRequest) -> Command
 }
 
 /// Words of a command line as they are kept: without secrets.
-fn written<W: AsRef<OsStr>>(words: &[W]) -> Vec<String> {
+pub(super) fn written<W: AsRef<OsStr>>(words: &[W]) -> Vec<String> {
     collect::masked(words).iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 

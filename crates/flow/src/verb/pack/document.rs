@@ -15,6 +15,7 @@ use super::words::{is_telling, one_word};
 /// Kind of document, place in it, and what stands there. `*` is any key and any element.
 const PLACES: &[(&str, &[&str], Kind)] = &[
     ("analytic", &["model", "config_path"], Kind::Path),
+    ("capacity", &["model", "config_path"], Kind::Path),
     ("config", &["artifacts", "*"], Kind::Path),
     ("config", &["dataset", "exclude", "*"], Kind::Input),
     ("config", &["dataset", "file_list"], Kind::Path),

@@ -194,8 +194,9 @@ fn messages(finished: &ProcessOutcome) -> Vec<String> {
     messages
 }
 
+/// Words of a command line as they are kept: without secrets.
 fn words(command: &Command) -> Vec<String> {
-    command.words().map(|word| word.to_string_lossy().into_owned()).collect()
+    collect::masked(command.words()).iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Pages that were written before, as captures: the k-th details page belongs to the k-th raw page.

@@ -26,7 +26,7 @@ use types::{
     Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, Remark, SchemaTag, UserError,
 };
 
-use crate::pipeline::folder::documents::REGIONS;
+use crate::pipeline::folder::regions as folder_of_regions;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::recorded::provenance::FedInputs;
@@ -270,7 +270,9 @@ impl RegionRun<'_> {
             let machine = assumptions::imported_environment(&metrics, &folder.manifest().started_at);
             folder.write_json("env.json", &machine)?;
         }
-        let overview = write(folder, &report, &rolled, &captures)?;
+        let overview = report::pages::regions::overview_page(&report);
+        folder.write_file(&RunPageKind::Regions.file(), overview.markdown().as_bytes())?;
+        folder_of_regions::write(folder, &report, &rolled, captures.iter().map(|captured| &captured.table))?;
         let lanes = Err("`llm-perf regions` reads counters and does not record a timeline");
         bundle::write_page(folder, &metrics, &[(RunPageKind::Regions, overview)], lanes)?;
         folder.end_step("report")?;
@@ -406,30 +408,6 @@ impl RegionRun<'_> {
             aggregate: self.settings.aggregate,
         }
     }
-}
-
-/// The report, which is given back, and a folder for each region.
-fn write(
-    folder: &mut RunFolder,
-    report: &RegionReport,
-    rolled: &RolledRegions,
-    captures: &[Captured],
-) -> Result<report::Page, UserError> {
-    folder.write_json(REGIONS, report)?;
-    let overview = report::pages::regions::overview_page(report);
-    folder.write_file(&RunPageKind::Regions.file(), overview.markdown().as_bytes())?;
-    let tables: Vec<&CounterTable> =
-        captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
-    for region in &rolled.regions {
-        let place = |name: &str| format!("ncu/regions/{}/{name}", region.region.folder);
-        let page = report::pages::regions::region_page(report, &region.region).markdown();
-        folder.write_file(&place("report.md"), page.as_bytes())?;
-        folder.write_file(&place("sections.txt"), report::pages::regions::sections_text(&region.region).as_bytes())?;
-        let launches = region.launches(&tables, &rolled.metrics);
-        let table = report::pages::regions::kernels_csv(&launches, &rolled.metrics);
-        folder.write_file(&place("kernels.csv"), table.as_bytes())?;
-    }
-    Ok(overview)
 }
 
 /// A file without its folder: where it lies says something of the machine.

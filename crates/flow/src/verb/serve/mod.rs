@@ -4,7 +4,7 @@
 //! the parts of every request are of. How much slower the second is stands beside it.
 
 mod engine;
-mod load_file;
+mod pages;
 mod server;
 
 use std::ffi::OsString;
@@ -19,9 +19,10 @@ use load::{ClientDoubt, Outcome, Plan, Progress as LoadProgress};
 use report::pages::run::{Assumptions, Setting};
 use types::{Environment, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RunHeader, UserError};
 
+pub use crate::pipeline::load_file::{LoadFile, prompts, replay};
 pub use engine::local_model;
 pub use load::{Arrivals, Lengths, Prompts};
-pub use load_file::{LoadFile, pages, prompts, replay};
+pub use pages::pages;
 
 use crate::RunRequest;
 use crate::pipeline::device::machine;

@@ -5,7 +5,7 @@ pub(crate) mod csv;
 mod markdown;
 mod panel;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod scale;
 mod series;
 mod table;

@@ -1,0 +1,201 @@
+//! `llm-perf capacity`: what a server is likely to make of a load, before it is rented.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use config::Overrides;
+use flow::capacity::{self, Backend, CapacityRequest, Engine, EngineSettings, PlannedLoad};
+use flow::serve::Prompts;
+use types::{Exit, Objective, UserError};
+
+use crate::context::Context;
+use crate::load::{LoadArguments, REQUESTS, positive};
+use crate::resolution::{self, ModelFlags};
+
+/// Forecast what a server makes of a load: latencies, throughput, the highest rate, energy and price
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Configuration overrides (key=value), such as workload.parallel.tensor=2 or workload.quantisation.weights=fp8
+    #[arg(value_name = "OVERRIDE")]
+    overrides: Vec<String>,
+    /// Built-in model, config.json, folder with one, or GGUF file
+    #[arg(long, value_name = "NAME|PATH", required = true)]
+    model: Option<OsString>,
+    /// Device it runs on [default: h200]
+    #[arg(long, value_name = "NAME")]
+    hardware: Option<String>,
+    #[command(flatten)]
+    load: LoadArguments,
+    /// Requests to simulate, or a results file (vllm bench serve, llm-perf serve and others) whose requests are the load
+    /// [default: 100, or all of --replay]
+    #[arg(long, value_name = "N|FILE", value_parser = requests, allow_negative_numbers = true)]
+    requests: Option<Requests>,
+    /// Latencies that are acceptable, such as ttft=200ms,itl=30ms (also tpot, e2el): gives the highest load that holds them
+    #[arg(long, value_name = "LIST")]
+    slo: Option<Objective>,
+    /// Serving engine: vllm or sglang
+    #[arg(long, value_name = "NAME", value_parser = engine, default_value = "vllm")]
+    engine: Engine,
+    /// Attention kernels of the engine: flash or triton
+    #[arg(long, value_name = "NAME", value_parser = backend, default_value = "flash")]
+    attention_backend: Backend,
+    /// Most requests that run at once [default: as the engine chooses on the device]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    max_num_seqs: Option<u64>,
+    /// Most tokens of a step [default: as the engine chooses on the device]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    max_num_batched_tokens: Option<u64>,
+    /// Blocks of the KV cache [default: what fits in memory]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    kv_blocks: Option<u64>,
+    /// Tokens of a KV block [default: as the engine chooses]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
+    block_size: Option<u64>,
+    /// Price of one device for an hour, such as 3.5/h
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    price: Option<f64>,
+    /// Power of one device, such as 700W
+    #[arg(long, value_name = "WATTS", value_parser = watts)]
+    power: Option<f64>,
+    /// Calibration of the device in a file [default: the one that `doctor --calibrate` stored]
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+    /// Run folder to write; must be new or empty
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the forecast as JSON; write nothing unless --out is given
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf capacity --model llama-3-8b --hardware h200 --rate 8
+  llm-perf capacity --model llama-3-8b --rate 8 --input 256..1024 --output 16..256 --slo ttft=200ms,tpot=20ms
+  llm-perf capacity --model llama-3-8b --concurrency 32 --price 3.5/h --power 700W
+  llm-perf capacity --model llama-3-8b --replay load.csv --max-num-batched-tokens 2048
+  llm-perf capacity --model config.json --requests results.json --kv-blocks 58351 --calibration h200.json --json
+  llm-perf capacity --model llama-3.1-70b --hardware h100-sxm workload.parallel.tensor=4
+
+Simulates the engine's scheduler event by event; each step takes the forecast time of what is in it. No GPU is needed. \
+Intervals of 90% come from the calibration's errors, from host times that vary, and from repeated arrivals. A forecast \
+without a calibration of the device is assumed and says so.
+
+Exit codes:
+  0 forecast, 2 wrong usage, a model that does not fit, or a target that cannot be met";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
+    let flags = ModelFlags {
+        model: arguments.model.as_deref(),
+        workload: None,
+        hardware: arguments.hardware.as_deref(),
+    };
+    let given = Overrides::typed(&arguments.overrides)?;
+    refuse_lengths(&given)?;
+    let (config, model) = resolution::resolve_modelled(&flags, &given, context)?;
+    let request = CapacityRequest {
+        workload: resolution::workload::settings(&config)?,
+        hardware: resolution::hardware(&config)?,
+        calibration: arguments.calibration.clone(),
+        config_dir: context.config_dir.clone(),
+        engine: EngineSettings {
+            engine: arguments.engine,
+            backend: arguments.attention_backend,
+            max_num_seqs: arguments.max_num_seqs,
+            max_num_batched_tokens: arguments.max_num_batched_tokens,
+            kv_blocks: arguments.kv_blocks,
+            block_size: arguments.block_size,
+        },
+        load: load(arguments)?,
+        objective: arguments.slo,
+        price: arguments.price,
+        watts: arguments.power,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let run = resolution::run_request("capacity", &config, &given, arguments.out.as_deref())?;
+    let found = context.progress(|display| capacity::capacity(&model, &request, &mut |now| display.show(&now)))?;
+    context.messages.print_answer(arguments.json, &found, || capacity::terminal(&found))?;
+    if arguments.json && arguments.out.is_none() {
+        return Ok(Exit::Done);
+    }
+    let folder = capacity::keep(&found, &config.to_yaml(), run)?;
+    Ok(context.messages.finish(&[], &[("report", folder.join(capacity::PAGE))]))
+}
+
+/// Lengths and batches come from the load; of the workload, only how the model is stored and shared counts.
+fn refuse_lengths(given: &Overrides) -> Result<(), UserError> {
+    const STORED: [&str; 4] = ["parallel", "quantisation", "dtype", "routing"];
+    let is_read = |key: &str| STORED.iter().any(|stored| key == *stored || key.starts_with(&format!("{stored}.")));
+    match given.iter().find(|one| one.key_below("workload").is_some_and(|key| !is_read(&key))) {
+        Some(one) => Err(UserError::usage(format!("`{one}` has no effect on `capacity`"))
+            .hint("describe the load with --input, --output, --rate and --requests")),
+        None => Ok(()),
+    }
+}
+
+fn load(arguments: &Arguments) -> Result<PlannedLoad, UserError> {
+    let LoadArguments { input, output, replay, seed, .. } = &arguments.load;
+    match (&arguments.requests, replay) {
+        (Some(Requests::File(_)), Some(_)) => {
+            Err(UserError::usage("--requests FILE and --replay FILE are two loads").hint("give one of them"))
+        }
+        (Some(Requests::File(path)), None) => PlannedLoad::recorded(path),
+        (most, Some(path)) => PlannedLoad::replayed(path, most.as_ref().and_then(Requests::number), *seed),
+        (most, None) => {
+            let requests = most.as_ref().and_then(Requests::number).unwrap_or(REQUESTS);
+            let prompts = Prompts::Random { input: input.clone(), output: output.clone() };
+            PlannedLoad::generated(arguments.load.arrivals(requests)?, &prompts, requests, *seed)
+        }
+    }
+}
+
+/// How many requests, or the file that has them.
+#[derive(Clone, Debug)]
+enum Requests {
+    Number(usize),
+    File(PathBuf),
+}
+
+impl Requests {
+    fn number(&self) -> Option<usize> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::File(_) => None,
+        }
+    }
+}
+
+fn requests(text: &str) -> Result<Requests, String> {
+    match text.parse::<i64>() {
+        Ok(number) => usize::try_from(number)
+            .ok()
+            .filter(|number| *number > 0)
+            .map(Requests::Number)
+            .ok_or_else(|| "expected a number above 0, or a file".to_owned()),
+        Err(_) => Ok(Requests::File(PathBuf::from(text))),
+    }
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    Engine::find(text).ok_or_else(|| {
+        let known: Vec<&str> = Engine::ALL.iter().map(|engine| engine.name).collect();
+        format!("expected one of {}", known.join(", "))
+    })
+}
+
+fn backend(text: &str) -> Result<Backend, String> {
+    Backend::find(text).ok_or_else(|| "expected flash or triton".to_owned())
+}
+
+/// `3.5/h`, `$3.5/h` or `3.5`.
+fn price(text: &str) -> Result<f64, String> {
+    let number = text.trim_start_matches('$').trim_end_matches("/h");
+    positive(number).ok().filter(|price| price.is_finite()).ok_or_else(|| "expected a price such as 3.5/h".to_owned())
+}
+
+/// `700W` or `700`.
+fn watts(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches(['W', 'w']);
+    positive(number).ok().filter(|watts| watts.is_finite()).ok_or_else(|| "expected watts such as 700W".to_owned())
+}

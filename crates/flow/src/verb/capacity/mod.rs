@@ -1,0 +1,157 @@
+//! `capacity`: what a server is likely to make of a load, simulated event by event.
+
+mod document;
+mod highest;
+mod load;
+mod room;
+
+use std::path::{Path, PathBuf};
+
+use collect::run::RunRequest;
+pub use forecast::serving::{Backend, Engine, SGLANG, VLLM};
+use forecast::serving::{Server, StepPrices};
+use meter::WorkloadSettings;
+pub use report::pages::capacity::terminal;
+use types::{AttentionKind, Capacity, DeviceCalibration, Hardware, LogitsKind, Objective, UserError, Workload};
+
+pub use load::PlannedLoad;
+pub use room::EngineSettings;
+
+use crate::pipeline::device::{calibration, hardware};
+use crate::pipeline::folder::run::run;
+use crate::pipeline::model::LoadedModel;
+use crate::pipeline::model::analytic::DEFAULT_DEVICE;
+use crate::pipeline::progress::Progress;
+use document::Subject;
+
+/// The document inside a run folder.
+pub const JSON: &str = "capacity.json";
+/// The page to read first.
+pub const PAGE: &str = "capacity.md";
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct CapacityRequest {
+    /// How the model is stored and shared; lengths and batch come from the load.
+    pub workload: WorkloadSettings,
+    /// The device by name.
+    pub hardware: Option<String>,
+    /// A calibration to use in place of the stored one.
+    pub calibration: Option<PathBuf>,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+    /// The engine and its settings.
+    pub engine: EngineSettings,
+    /// The load.
+    pub load: PlannedLoad,
+    /// The latencies that are acceptable.
+    pub objective: Option<Objective>,
+    /// Price of one device for an hour.
+    pub price: Option<f64>,
+    /// Power of one device.
+    pub watts: Option<f64>,
+    /// Version of llm-perf.
+    pub tool_version: String,
+}
+
+/// A device and what forecasts on it rest on.
+#[derive(Debug)]
+struct Device {
+    hardware: Hardware,
+    calibration: Option<DeviceCalibration>,
+    basis: String,
+}
+
+/// Simulates; nothing is written.
+pub fn capacity(
+    model: &LoadedModel,
+    request: &CapacityRequest,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Capacity, UserError> {
+    let device = Device::find(request)?;
+    let workload = workload(model, request)?;
+    let room = request.engine.room(model, &workload, &device.hardware, request.load.piece)?;
+    let engine = request.engine.engine.with(request.engine.backend);
+    let prices = StepPrices::new(&model.network, &workload, engine, &device.hardware, device.calibration.as_ref())?
+        .ok_or_else(|| room::not_served(model))?;
+    let mut server = Server { prices, engine, rules: room.rules };
+    progress(Progress::Doing("simulating the load"));
+    let objective = request.objective.unwrap_or_default();
+    let found = server.forecast(&objective, |index| request.load.draw(index))?;
+    if found.likely.answers.iter().all(Option::is_none) {
+        return Err(nothing_fits(model, &device.hardware, room.rules.kv_blocks * room.rules.block_size));
+    }
+    let highest = match &request.objective {
+        Some(objective) => {
+            progress(Progress::Doing("searching the highest load within the target"));
+            Some(highest::highest(&mut server, &request.load, objective)?)
+        }
+        None => None,
+    };
+    let (calibrated, host_is_measured) = document::certainty(&mut server)?;
+    let subject = Subject { model, workload: &workload, device: &device, request, room, calibrated, host_is_measured };
+    Ok(subject.document(&found, highest))
+}
+
+/// Writes a forecast into a run folder of its own; where that is.
+pub fn keep(capacity: &Capacity, config_yaml: &str, request: RunRequest) -> Result<PathBuf, UserError> {
+    let request = RunRequest {
+        model: Some(capacity.model.model_id.clone()),
+        device: Some(capacity.server.hardware.clone()),
+        ..request
+    };
+    let ended = run(request, |folder| {
+        folder.write_file("config.yaml", config_yaml.as_bytes())?;
+        folder.write_json(JSON, capacity)?;
+        folder.write_file(PAGE, report::pages::capacity::page(capacity).markdown().as_bytes())?;
+        folder.end_step("capacity")?;
+        Ok(((), Vec::new()))
+    })?;
+    Ok(ended.folder)
+}
+
+impl Device {
+    fn find(request: &CapacityRequest) -> Result<Self, UserError> {
+        let name = request.hardware.as_deref().unwrap_or(DEFAULT_DEVICE);
+        let hardware = hardware::find(request.config_dir.as_deref(), name)?;
+        let named = |path: &Path| calibration::of_file(path, &hardware).map(Some);
+        let (calibration, basis) = match request.calibration.as_deref().map(named) {
+            Some(calibration) => calibration.map(|one| (one.clone(), forecast::basis(one.as_ref())))?,
+            None => match calibration::stored(&hardware) {
+                Ok(one) => (one.clone(), forecast::basis(one.as_ref())),
+                // A calibration that cannot be used is told, and the prior stands in.
+                Err(error) => (None, format!("{}; {error}", forecast::basis(None))),
+            },
+        };
+        Ok(Self { hardware, calibration, basis })
+    }
+}
+
+/// How the model is stored and shared by the server.
+fn workload(model: &LoadedModel, request: &CapacityRequest) -> Result<Workload, UserError> {
+    let settings = WorkloadSettings {
+        batch: 1,
+        attention: AttentionKind::Flash,
+        logits: LogitsKind::Last,
+        text_tokens: Some(512),
+        seq_len: None,
+        max_new_tokens: Some(64),
+        decode_steps: None,
+        ..request.workload.clone()
+    };
+    let workload = settings.resolve(&model.network, model.dtype)?;
+    let parallel = workload.parallel;
+    if parallel.devices() != parallel.tensor {
+        return Err(UserError::usage("only tensor parallelism is simulated in a server")
+            .hint("set workload.parallel.tensor alone"));
+    }
+    Ok(workload)
+}
+
+fn nothing_fits(model: &LoadedModel, hardware: &Hardware, tokens: u64) -> UserError {
+    UserError::usage(format!(
+        "no request of the load fits the KV cache of {} on {}, which has room for {tokens} tokens",
+        model.id, hardware.id
+    ))
+    .hint("shorten prompts and outputs, or give the server more KV blocks or devices")
+}

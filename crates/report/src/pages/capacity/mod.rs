@@ -1,0 +1,198 @@
+//! The forecast of a load on a server, for a terminal and as a page.
+
+mod figures;
+#[cfg(test)]
+mod sample;
+
+use types::{Capacity, LoadMoment, Origin, SimulatedServer};
+
+use crate::render::text::prose;
+use crate::render::{Page, Table};
+use crate::words::capacity::load;
+use crate::words::caveat::READ_FIRST;
+use crate::words::kind::Phrase;
+use crate::words::number::{count, grouped, known, milliseconds, percent};
+use crate::words::serving::objective;
+use figures::{costs, highest, latencies, rates, times};
+
+/// Requests on the page; the JSON has all.
+const REQUESTS: usize = 200;
+/// Bars of the server over time.
+const BARS: usize = 60;
+/// From low to high.
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The forecast as plain text.
+pub fn terminal(capacity: &Capacity) -> String {
+    let mut page = Page::new("");
+    head(&mut page, capacity);
+    page.facts([("origin", Some(origin(capacity)))]);
+    page.list(assumptions(capacity));
+    page.terminal()
+}
+
+/// The page.
+pub fn page(capacity: &Capacity) -> Page {
+    let mut page = Page::new(&format!("{} on {}", prose(&capacity.model.model_id), devices(&capacity.server)));
+    head(&mut page, capacity);
+    page.paragraph(&format!("Origin: {}.", origin(capacity)));
+    page.heading("Requests");
+    let mut table = Table::new("sent | >tokens in | >out | >TTFT | >TPOT | >E2EL");
+    for request in capacity.requests.iter().take(REQUESTS) {
+        table.row([
+            request.sent_ms.map_or_else(|| "refused".to_owned(), milliseconds),
+            grouped(request.input_tokens),
+            grouped(request.output_tokens),
+            known(request.ttft_ms.map(times)),
+            known(request.tpot_ms.map(times)),
+            known(request.e2el_ms.map(times)),
+        ]);
+    }
+    page.table(&table);
+    if let Some(more @ 1..) = capacity.requests.len().checked_sub(REQUESTS) {
+        page.paragraph(&format!("`capacity.json` has {} more.", count(more as u64, "request")));
+    }
+    page.heading("Assumptions");
+    page.list(assumptions(capacity));
+    page
+}
+
+fn head(page: &mut Page, capacity: &Capacity) {
+    page.callout(READ_FIRST, caveats(capacity));
+    let server = &capacity.server;
+    page.facts([
+        (
+            "model",
+            Some(format!(
+                "{}, {} parameters",
+                prose(&capacity.model.model_id),
+                grouped(capacity.model.parameters.total)
+            )),
+        ),
+        ("server", Some(settings(server))),
+        ("memory", Some(format!("{} of weights, {} of KV cache", server.weights_bytes, server.kv_bytes))),
+        ("load", Some(load(capacity))),
+        ("target", capacity.load.objective.as_ref().map(objective)),
+        ("highest load", highest(capacity)),
+    ]);
+    page.table(&latencies(capacity));
+    page.facts(rates(capacity));
+    page.facts(costs(capacity));
+    if let Some(table) = over_time(&capacity.over_time) {
+        page.table(&table);
+    }
+}
+
+/// What a reader must know before the first number.
+fn caveats(capacity: &Capacity) -> Vec<String> {
+    let assumed = (capacity.origin == Origin::Assumed)
+        .then(|| format!("The forecast rests at least partly on assumptions: {}.", prose(&capacity.basis)));
+    let refused = (capacity.load.refused > 0).then(|| {
+        let of = count(capacity.load.requests, "request");
+        let tokens = grouped(capacity.server.kv_blocks * capacity.server.block_size);
+        format!(
+            "The server refuses {} of {of}: their tokens exceed its KV cache of {tokens} tokens.",
+            grouped(capacity.load.refused)
+        )
+    });
+    let preempted = (capacity.figures.preemptions.value >= 1.0).then(|| {
+        let times = times_counted(capacity.figures.preemptions.value);
+        format!("The KV cache is too small for this load: requests are preempted {times} and computed again.")
+    });
+    assumed.into_iter().chain(refused).chain(preempted).collect()
+}
+
+fn times_counted(number: f64) -> String {
+    count(number.round() as u64, "time")
+}
+
+fn devices(server: &SimulatedServer) -> String {
+    match server.devices {
+        1 => prose(&server.hardware),
+        devices => format!("{devices} x {}", prose(&server.hardware)),
+    }
+}
+
+fn settings(server: &SimulatedServer) -> String {
+    let blocks = format!("{} KV blocks of {}", grouped(server.kv_blocks), count(server.block_size, "token"));
+    format!(
+        "{} on {}: at most {} and {} a step, {blocks}",
+        prose(&server.engine),
+        devices(server),
+        count(server.max_num_seqs, "sequence"),
+        count(server.max_num_batched_tokens, "token"),
+    )
+}
+
+fn origin(capacity: &Capacity) -> String {
+    let covered = percent(Some(capacity.calibrated_share));
+    format!(
+        "{}, nothing measured on this load: {}, which covers {covered} of the device time of typical steps; values are means of \
+         {}, with 90% intervals",
+        capacity.origin,
+        prose(&capacity.basis),
+        count(capacity.simulations, "simulation"),
+    )
+}
+
+fn assumptions(capacity: &Capacity) -> Vec<String> {
+    capacity.assumptions.iter().map(|assumption| format!("{}: {}", Origin::Assumed, assumption.phrase())).collect()
+}
+
+/// A figure of the server at one moment: its name, the figure, and how it is written.
+type Line = (&'static str, fn(&LoadMoment) -> f64, fn(f64) -> String);
+
+/// Sequences, waiting requests and KV use over the load, a line of bars each.
+fn over_time(moments: &[LoadMoment]) -> Option<Table> {
+    let (first, last) = (moments.first()?, moments.last()?);
+    let span = last.at_ms - first.at_ms;
+    if moments.len() < 3 || span <= 0.0 {
+        return None;
+    }
+    let mut table = Table::new(&format!("over {} | | >highest", milliseconds(span)));
+    let lines: [Line; 3] = [
+        ("sequences per step", |moment| moment.batch as f64, |most| grouped(most as u128)),
+        ("requests waiting", |moment| moment.waiting as f64, |most| grouped(most as u128)),
+        ("KV cache", |moment| moment.kv, |most| percent(Some(most))),
+    ];
+    for (name, of, shown) in lines {
+        let most = moments.iter().map(of).fold(0.0, f64::max);
+        let mut bars = [0.0f64; BARS];
+        for moment in moments {
+            let bar = &mut bars[(((moment.at_ms - first.at_ms) / span * BARS as f64) as usize).min(BARS - 1)];
+            *bar = bar.max(of(moment));
+        }
+        let level =
+            |value: f64| LEVELS[((value / most.max(1e-12) * LEVELS.len() as f64) as usize).min(LEVELS.len() - 1)];
+        table.row([name.to_owned(), bars.iter().map(|value| level(*value)).collect(), shown(most)]);
+    }
+    Some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terminal_shows_latencies_the_highest_load_and_what_tokens_cost() {
+        insta::assert_snapshot!(terminal(&sample::capacity()));
+    }
+
+    #[test]
+    fn the_page_lists_requests_and_assumptions() {
+        insta::assert_snapshot!(page(&sample::capacity()).markdown());
+    }
+
+    #[test]
+    fn what_is_assumed_or_refused_is_said_before_the_first_number() {
+        let mut capacity = sample::capacity();
+        assert_eq!(caveats(&capacity), Vec::<String>::new());
+        capacity.origin = Origin::Assumed;
+        capacity.load.refused = 2;
+        capacity.figures.preemptions.value = 3.0;
+        let text = terminal(&capacity);
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+        let places = ["rests at least partly on assumptions", "refuses 2 of", "preempted", "\nmodel "].map(at);
+        assert!(places.is_sorted(), "{places:?}: {text}");
+    }
+}

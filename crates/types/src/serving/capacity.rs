@@ -1,0 +1,279 @@
+//! `capacity.json`: what a server is likely to make of a load, simulated from the model and a calibration.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin};
+
+/// A latency of many requests, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyForecast {
+    /// Arithmetic mean.
+    pub mean: ForecastRange,
+    /// Median.
+    pub p50: ForecastRange,
+    /// 99th percentile.
+    pub p99: ForecastRange,
+}
+
+/// What a load comes to on a server.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadFigures {
+    /// Time to first token.
+    pub ttft_ms: LatencyForecast,
+    /// Time per output token after the first.
+    pub tpot_ms: LatencyForecast,
+    /// Time between tokens.
+    pub itl_ms: LatencyForecast,
+    /// End to end.
+    pub e2el_ms: LatencyForecast,
+    /// From when a request is sent to when it is first scheduled.
+    pub queue_ms: LatencyForecast,
+    /// Tokens of outputs a second.
+    pub output_throughput: ForecastRange,
+    /// Tokens of prompts a second.
+    pub input_throughput: ForecastRange,
+    /// Requests a second.
+    pub request_throughput: ForecastRange,
+    /// Share of the requests that meet the objective; absent without one.
+    #[serde(default)]
+    pub goodput_share: Option<ForecastRange>,
+    /// Most of the KV blocks in use at once, as a share.
+    pub kv_peak: ForecastRange,
+    /// Requests whose keys and values are dropped and computed again.
+    pub preemptions: ForecastRange,
+    /// Sequences of a step, on average.
+    pub batch: ForecastRange,
+    /// Share of the time in which the device works.
+    pub busy: ForecastRange,
+}
+
+/// The server that is simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SimulatedServer {
+    /// Catalogue name of the device.
+    pub hardware: String,
+    /// Devices of the whole layout.
+    pub devices: u64,
+    /// Devices that share every matrix.
+    pub tensor_parallel: u64,
+    /// Copies of the server that the requests are dealt out to.
+    pub replicas: u64,
+    /// `vllm` or `sglang`.
+    pub engine: String,
+    /// Most requests that run at once.
+    pub max_num_seqs: u64,
+    /// Most tokens of a step.
+    pub max_num_batched_tokens: u64,
+    /// Blocks of the KV cache.
+    pub kv_blocks: u64,
+    /// Whether their number was given (`assumed`) or follows from the device's memory (`modelled`).
+    pub kv_origin: Origin,
+    /// Tokens of a block.
+    pub block_size: u64,
+    /// Weights on the device that holds most.
+    pub weights_bytes: Bytes,
+    /// KV cache on that device.
+    pub kv_bytes: Bytes,
+}
+
+/// How the requests of a load arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LoadArrivals {
+    /// At a rate.
+    Rate {
+        /// Requests a second; absent where all come at once.
+        per_second: Option<f64>,
+    },
+    /// At a rate that climbs.
+    Ramp {
+        /// Requests a second at the start.
+        from: f64,
+        /// Requests a second at the end.
+        to: f64,
+    },
+    /// So many at a time.
+    Concurrency {
+        /// How many.
+        requests: u64,
+    },
+    /// At the times of a file.
+    File {
+        /// Requests a second, on average; absent where all come at once.
+        per_second: Option<f64>,
+    },
+}
+
+/// The load that is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SimulatedLoad {
+    /// When requests arrive.
+    pub arrivals: LoadArrivals,
+    /// How many.
+    pub requests: u64,
+    /// Requests that the server refuses, because their tokens never fit its KV cache.
+    pub refused: u64,
+    /// Tokens of all prompts.
+    pub input_tokens: u64,
+    /// Tokens of all outputs.
+    pub output_tokens: u64,
+    /// The latencies that are acceptable.
+    #[serde(default)]
+    pub objective: Option<Objective>,
+}
+
+/// What limits a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LimitedLatency {
+    /// Time to first token.
+    Ttft,
+    /// Time per output token.
+    Tpot,
+    /// Mean time between tokens of a request.
+    Itl,
+    /// End to end.
+    E2el,
+    /// The server: requests pile up, or no more can run at once.
+    Throughput,
+}
+
+/// The highest load of this kind that holds the objective.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HighestLoad {
+    /// Requests a second of all replicas; absent for a load of so many at a time.
+    pub requests_per_second: Option<ForecastRange>,
+    /// Requests at a time of all replicas; absent for a load at a rate.
+    pub concurrency: Option<ForecastRange>,
+    /// Share of the requests that meet the objective there, at least.
+    pub share: f64,
+    /// The latency that most requests miss above it, or the server's throughput.
+    pub limited_by: LimitedLatency,
+}
+
+/// Energy of the devices, spread over tokens by the device time they take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EnergyForecast {
+    /// Power of one device, watts.
+    pub watts: f64,
+    /// `assumed`: the power that was given, or the device's limit, taken for the whole time.
+    pub origin: Origin,
+    /// Joules per million tokens of prompts.
+    pub joules_per_million_input_tokens: ForecastRange,
+    /// Joules per million tokens of outputs.
+    pub joules_per_million_output_tokens: ForecastRange,
+}
+
+/// Price of the devices, spread over tokens by the device time they take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PriceForecast {
+    /// Price of one device for an hour, as given.
+    pub per_device_hour: f64,
+    /// Per million tokens of prompts.
+    pub per_million_input_tokens: ForecastRange,
+    /// Per million tokens of outputs.
+    pub per_million_output_tokens: ForecastRange,
+}
+
+/// The server at one moment of the likely simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadMoment {
+    /// Since the first request.
+    pub at_ms: f64,
+    /// Sequences in the step that begins.
+    pub batch: u64,
+    /// Requests that wait.
+    pub waiting: u64,
+    /// Share of the KV blocks in use.
+    pub kv: f64,
+}
+
+/// One request of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestForecast {
+    /// When it is sent in the likely simulation, since the first; absent where it is refused.
+    pub sent_ms: Option<f64>,
+    /// Tokens of its prompt.
+    pub input_tokens: u64,
+    /// Tokens of its output.
+    pub output_tokens: u64,
+    /// Time to first token; absent where it is refused, as those below.
+    pub ttft_ms: Option<ForecastRange>,
+    /// Time per output token after the first.
+    pub tpot_ms: Option<ForecastRange>,
+    /// End to end.
+    pub e2el_ms: Option<ForecastRange>,
+}
+
+/// Something that a forecast of a load takes as given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityAssumption {
+    /// Device times rest on the prior, because the device is not calibrated.
+    NotCalibrated,
+    /// The host was not measured and is taken to be as fast as that of the engine's reference machine.
+    Host,
+    /// SGLang's host times are taken to be vLLM's.
+    EngineHost,
+    /// Attention is the calibrated library call times a constant of paged kernels.
+    PagedAttention,
+    /// What libraries and captured graphs take of the memory.
+    Reserve,
+    /// Links between devices.
+    Links,
+    /// The server ran before and has loaded every kernel.
+    WarmServer,
+    /// Nobody knows which kernels the server had loaded.
+    UnknownStart,
+    /// Outputs have the length that is asked for.
+    Lengths,
+    /// Requests are dealt out to replicas in turn.
+    Replicas,
+    /// Power for the whole time.
+    Power,
+}
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Capacity {
+    /// `llm-perf/capacity/1`.
+    pub schema: SchemaTag<Self>,
+    /// Version of llm-perf.
+    pub tool_version: String,
+    /// `modelled` where most of the time comes from a calibration, else `assumed`.
+    pub origin: Origin,
+    /// What device times rest on.
+    pub basis: String,
+    /// Share of the device time of typical steps that calibrated operations make up.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub calibrated_share: f64,
+    /// Simulations that intervals of 90% rest on.
+    pub simulations: u64,
+    /// The model.
+    pub model: ModelSpec,
+    /// The server.
+    pub server: SimulatedServer,
+    /// The load.
+    pub load: SimulatedLoad,
+    /// What it comes to.
+    #[serde(flatten)]
+    pub figures: LoadFigures,
+    /// The highest load that holds the objective; absent without one.
+    pub highest: Option<HighestLoad>,
+    /// Energy; absent where no power is known.
+    pub energy: Option<EnergyForecast>,
+    /// Price; absent where none was given.
+    pub price: Option<PriceForecast>,
+    /// The server over time, evenly thinned.
+    pub over_time: Vec<LoadMoment>,
+    /// Every request, in the order of sending.
+    pub requests: Vec<RequestForecast>,
+    /// What is taken as given.
+    pub assumptions: Vec<CapacityAssumption>,
+}
+
+impl Document for Capacity {
+    const SCHEMA: SchemaName = SchemaName::new("capacity", 1);
+}
