@@ -158,3 +158,52 @@ fn no_argument_is_in_a_run_that_is_to_have_none() {
     let both = Output::of(scratch.command(&["--no-arguments", "--keep-arguments", "runs"]));
     assert_eq!(both.code, 2);
 }
+
+#[test]
+fn a_source_that_was_changed_after_unpacking_is_found_by_verifying() {
+    let scratch = Scratch::new();
+    fs::copy(fixture("world-size.json"), scratch.path("trace.json")).unwrap();
+    for arguments in [
+        &["import", "trace.json", "--out", "run"][..],
+        &["pack", "./run", "--out", "run.llmperf"],
+        &["unpack", "run.llmperf", "--out", "copy"],
+        &["runs", "./copy", "--verify"],
+    ] {
+        let output = Output::of(scratch.command(arguments));
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
+    }
+    let sources = fs::read_dir(scratch.path("copy/sources")).unwrap().map(|entry| entry.unwrap().path());
+    let source = sources.flat_map(|folder| fs::read_dir(folder).unwrap()).next().unwrap().unwrap().path();
+    fs::write(&source, "{}").unwrap();
+    let output = Output::of(scratch.command(&["runs", "./copy", "--verify"]));
+    assert_eq!(output.code, 1, "{}", output.stdout);
+    assert!(output.stdout.contains("sources/"), "{}", output.stdout);
+}
+
+#[test]
+fn a_page_that_does_not_fit_on_the_disk_leaves_the_old_one() {
+    let scratch = Scratch::new();
+    let output = Output::of(scratch.command(&["import", &fixture("world-size.json"), "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    fs::write(scratch.path("page.html"), "before").unwrap();
+    let program = scratch.command(&["report", "run", "--out", "page.html"]);
+    let mut shell = Command::new("sh");
+    // A file may have 20 KiB, and the signal that says so is ignored.
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\""]).arg(program.get_program());
+    let output = Output::of(scratch.at_home(shell_with(shell, &program)));
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert_eq!(fs::read_to_string(scratch.path("page.html")).unwrap(), "before");
+    assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 2, "something half-written is left");
+}
+
+#[test]
+fn tables_are_not_written_through_a_link_that_somebody_put_there() {
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.path("tables")).unwrap();
+    fs::create_dir_all(scratch.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(scratch.path("elsewhere"), scratch.path("tables/job=j")).unwrap();
+    let file = fixture("world-size.json");
+    let output = Output::of(scratch.command(&["import", &file, "--tables", "tables", "--job", "j", "--out", "run"]));
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert_eq!(fs::read_dir(scratch.path("elsewhere")).unwrap().count(), 0);
+}
