@@ -5,7 +5,7 @@
 //! tokens nor pixels; decoders mask. Both have to be absent, so almost all of the attention has to be of this kind.
 
 use types::timeline::{OperatorKind, OperatorSignature, Timeline};
-use types::{Facts, Remark};
+use types::{Count, Facts, Remark};
 
 /// Share of attention scores that have to be of this kind.
 const MOST: f64 = 0.9;
@@ -40,7 +40,8 @@ pub(crate) fn encoder(timeline: &Timeline) -> Option<Remark> {
     for (name, called) in calls() {
         match name {
             "aten::embedding" => {
-                input.has_tokens |= called.shapes.first().is_some_and(|table| table[0] >= FEWEST_TOKENS)
+                input.has_tokens |=
+                    called.shapes.first().and_then(|table| table.first()).is_some_and(|rows| *rows >= FEWEST_TOKENS)
             }
             "aten::conv2d" | "aten::conv3d" => input.patches.extend(patches(called)),
             _ => {}
@@ -102,8 +103,8 @@ fn patches(called: &OperatorSignature) -> Option<[u64; 2]> {
     let is_patch = weight.get(1) == Some(&CHANNELS)
         && size.last().is_some_and(|side| *side >= SMALLEST_PATCH)
         && stride.iter().eq(size.iter());
-    let counts = pixels.get(2..)?.iter().zip(size).map(|(pixels, side)| pixels / side);
-    is_patch.then(|| [pixels[0], counts.product()])
+    let counts = pixels.get(2..)?.iter().zip(size).map(|(pixels, side)| pixels.checked_div(*side).unwrap_or(0));
+    is_patch.then(|| [pixels[0], counts.product::<Count>().get()])
 }
 
 impl Input {

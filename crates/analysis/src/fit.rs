@@ -79,7 +79,7 @@ pub fn fit(timeline: &Timeline, weights: &ModelWeights) -> Fit {
 
 /// Whether a recorded weight is one of the model's, cut over that many devices by rows or columns.
 fn is_part(weights: &ModelWeights, [outputs, inputs]: [u64; 2], devices: u64) -> bool {
-    let whole = [[outputs * devices, inputs], [outputs, inputs * devices]];
+    let whole = [[outputs.saturating_mul(devices), inputs], [outputs, inputs.saturating_mul(devices)]];
     whole.iter().any(|shape| weights.matrices.contains_key(shape))
 }
 
@@ -87,8 +87,9 @@ fn is_part(weights: &ModelWeights, [outputs, inputs]: [u64; 2], devices: u64) ->
 fn other_table(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<Remark> {
     let [entries, width] = weights.table?;
     let fits = |[rows, features]: &[u64; 2]| {
-        let whole = rows * devices >= entries && rows * devices < entries + PADDING * devices;
-        let replicated = *rows >= entries && *rows < entries + PADDING;
+        let all = rows.saturating_mul(devices);
+        let whole = all >= entries && all < entries.saturating_add(PADDING * devices);
+        let replicated = *rows >= entries && *rows < entries.saturating_add(PADDING);
         *features == width && (whole || replicated)
     };
     if recorded.tables.is_empty() || recorded.tables.keys().any(fits) {
@@ -101,7 +102,9 @@ fn other_table(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Opt
 
 /// Most GEMMs have a width that the model does not have.
 fn other_widths(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<Remark> {
-    let known = |width: u64| weights.matrices.keys().any(|[_, inputs]| *inputs == width || *inputs == width * devices);
+    let known = |width: u64| {
+        weights.matrices.keys().any(|[_, inputs]| *inputs == width || *inputs == width.saturating_mul(devices))
+    };
     let all: u64 = recorded.matrices.values().sum();
     let (fitting, others): (Vec<_>, Vec<_>) = recorded.matrices.iter().partition(|([_, inputs], _)| known(*inputs));
     let fitting: u64 = fitting.into_iter().map(|(_, calls)| calls).sum();
@@ -119,7 +122,7 @@ fn other_layers(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Op
     let passes = *recorded.tables.values().max()?;
     let in_model = |shape: &[u64; 2]| {
         let [outputs, inputs] = *shape;
-        let whole = [[outputs * devices, inputs], [outputs, inputs * devices]];
+        let whole = [[outputs.saturating_mul(devices), inputs], [outputs, inputs.saturating_mul(devices)]];
         whole.iter().find_map(|shape| weights.matrices.get(shape)).copied()
     };
     let counted = recorded.matrices.iter().filter_map(|(shape, calls)| Some((in_model(shape)?, *calls, shape)));
@@ -127,7 +130,7 @@ fn other_layers(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Op
     let each = calls as f64 / passes as f64;
     // Of several weights of one shape in a layer, engines fuse some with others and keep the rest.
     let once = weights.matrices.values().copied().filter(|count| *count > 1).min()?;
-    let fits = |weights: u64| WHOLE_PASSES.contains(&(each / (weights * once).min(layers) as f64));
+    let fits = |weights: u64| WHOLE_PASSES.contains(&(each / weights.saturating_mul(once).min(layers) as f64));
     let facts = Facts::new().with("layers", layers).with("outputs", *outputs).with("inputs", *inputs);
     let facts = facts.with("each", each).with("calls", calls).with("passes", passes);
     (layers > 1 && !(1..=layers.div_ceil(once)).any(fits)).then(|| Remark::new("fit.layers", facts))

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use types::{
-    Aggregates, Breakdown, CollectiveSummary, CommandFacts, CommandRun, Conclusions, Conditions, DeviceTime,
+    Aggregates, Breakdown, CollectiveSummary, CommandFacts, CommandRun, Conclusions, Conditions, Count, DeviceTime,
     KernelSummary, Metrics, ModuleSummary, Nanos, OperatorGroups, Overhead, QualityCounter, RankArrivals, RankSummary,
     RegionSummary, Sample, SchemaTag, Stage, StageSummary, StepBasis, Steps, Times, Totals, TraceFacts, TracedPass,
     Trials, Utilisation as UtilisationView,
@@ -367,7 +367,7 @@ fn totals(subject: &Subject, evidence: &Evidence<'_>, timings: &Timings<'_>, sum
         return Totals {
             wall_ns,
             kernel_ns: known.then(|| kernels.iter().map(|kernel| kernel.total_ns).sum()),
-            kernel_count: known.then(|| kernels.iter().map(|kernel| kernel.calls).sum()),
+            kernel_count: known.then(|| kernels.iter().map(|kernel| kernel.calls).sum::<Count>().get()),
             ..Totals::default()
         };
     }

@@ -1,7 +1,7 @@
 //! The workload as the recorded shapes of operators show it. What they do not show stays open, with the reason.
 
 use types::timeline::{HostOperator, OperatorSignature, Timeline};
-use types::{DType, Facts, LogitsKind, Remark, Stage};
+use types::{Count, DType, Facts, LogitsKind, Remark, Stage};
 
 use crate::attribution::{Attribution, Inference};
 
@@ -143,19 +143,19 @@ fn logits(observed: &mut Observed, timeline: &Timeline, table: [u64; 2]) {
         // `linear` takes the weight as stored, `mm` and `addmm` transposed.
         let weight = signature.shapes.iter().position(|shape| *shape == table || *shape == [table[1], table[0]])?;
         let input = signature.shapes[..weight].iter().rev().find(|shape| shape.last() == Some(&table[1]))?;
-        Some(input[..input.len() - 1].iter().product::<u64>())
+        Some(input[..input.len() - 1].iter().product::<Count>())
     };
     let mut products: Vec<_> = named(timeline, &PRODUCTS).collect();
     products.sort_by_key(|(operator, _)| operator.start);
     // The first such product is prefill's.
     let Some(found) = products.into_iter().find_map(|(_, signature)| rows(signature)) else { return };
     observed.logits = match (found, prompt) {
-        (found, (tokens, batch)) if found == tokens * batch => Some(LogitsKind::All),
-        (found, (_, batch)) if found == batch => Some(LogitsKind::Last),
+        (found, (tokens, batch)) if found == Count::from(tokens) * batch => Some(LogitsKind::All),
+        (found, (_, batch)) if found == Count::from(batch) => Some(LogitsKind::Last),
         _ => None,
     };
     if let Some(kind) = observed.logits {
-        let facts = Facts::new().with("rows", found).with_if("all", kind == LogitsKind::All);
+        let facts = Facts::new().with("rows", found.get()).with_if("all", kind == LogitsKind::All);
         observed.evidence.push(Remark::new("workload.logits", facts));
     }
 }

@@ -6,6 +6,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use types::Exit;
+
+use message::{Messages, Verbosity};
+
 mod bundle;
 mod context;
 mod load;
@@ -19,10 +23,18 @@ mod verb;
 
 /// Runs the program on the given argument list (the program's own name first) and says how it ended.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    let command_line = match verb::command_line::parse(&arguments) {
+    let colour = verb::command_line::early_colour(&arguments);
+    let messages = Messages::new(Verbosity::Quiet, colour);
+    types::report_panics(move |error| messages.error(error));
+    // Whatever it left open has ended on the way.
+    types::catching(|| answer(&arguments)).unwrap_or_else(|_| ExitCode::from(Exit::Failed as u8))
+}
+
+fn answer(arguments: &[OsString]) -> ExitCode {
+    let command_line = match verb::command_line::parse(arguments) {
         Ok(command_line) => command_line,
         Err(refusal) => {
-            let colour = verb::command_line::early_colour(&arguments);
+            let colour = verb::command_line::early_colour(arguments);
             return ExitCode::from(verb::refusal::print_refusal(&refusal, colour) as u8);
         }
     };

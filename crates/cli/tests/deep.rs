@@ -521,3 +521,25 @@ fn a_redacted_deep_run_keeps_its_figures_and_no_raw_file() {
         .to_vec();
     call(&[&["validate"][..], &paths.iter().map(|path| path.to_str().unwrap()).collect::<Vec<_>>()].concat());
 }
+
+#[test]
+fn one_signal_ends_a_command_that_ignores_it() {
+    let machine = Machine::new();
+    let script = "trap '' TERM INT HUP; setsid sleep 622 & echo $! >pids; echo $$ >>pids; echo >ready; while :; do sleep 0.2; done";
+    let mut command = machine.command(&["--out", "run", "--", "sh", "-c", script]);
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let wait = |what: &str, is_there: &dyn Fn() -> bool| {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
+        while !is_there() {
+            assert!(std::time::Instant::now() < deadline, "waited for {what} in vain");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    wait("the command", &|| machine.path("ready").exists());
+    assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let stat = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let pids = std::fs::read_to_string(machine.path("pids")).unwrap();
+    wait("the end of what it started", &|| pids.lines().all(|pid| stat(pid).is_empty() || stat(pid).contains(") Z ")));
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(machine.json("manifest.json")["status"], "failed");
+}

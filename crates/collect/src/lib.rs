@@ -16,11 +16,14 @@ pub mod tool;
 
 mod command;
 mod error;
+mod moment;
 mod opener;
 mod secret;
 mod user_folder;
+mod whole_file;
 
 pub use command::{Command, Output, command_line};
 pub use error::CollectError;
 pub use opener::open_file;
-pub use secret::{MASK, keep_arguments, masked, without_tokens};
+pub use secret::{MASK, WrittenArguments, masked, masked_always, without_tokens, write_arguments};
+pub use whole_file::write_whole;

@@ -26,7 +26,8 @@ mod tree;
 
 use std::path::Path;
 
-use jiff::Zoned;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use serde::de::DeserializeOwned;
 
 pub use error::ConfigError;
@@ -46,6 +47,12 @@ use reads::Reads;
 pub struct Composer {
     groups: Groups,
     now: Zoned,
+}
+
+/// This moment; after the year 9999, which dates are not written for, the last that can be.
+fn moment() -> Zoned {
+    let now = Timestamp::try_from(std::time::SystemTime::now());
+    now.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::system())
 }
 
 /// A group and what can be chosen from it.
@@ -68,7 +75,7 @@ pub struct Config {
 impl Composer {
     /// The built-in groups, with the files of `config_dir` added or in their place.
     pub fn new(config_dir: Option<&Path>) -> Result<Self, ConfigError> {
-        Ok(Self { groups: Groups::new(config_dir)?, now: Zoned::now() })
+        Ok(Self { groups: Groups::new(config_dir)?, now: moment() })
     }
 
     /// The same with another time for `${now:...}`, which is otherwise the moment of creation.

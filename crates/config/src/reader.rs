@@ -5,6 +5,7 @@
 //! documents, numbers that are not finite or do not fit. `granit-parser` splits the text into events; it is the parser
 //! inside `serde-saphyr`, used directly because only it tells where a value started and ended.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use granit_parser::{Event, Parser, ScalarStyle, StrInput};
@@ -104,6 +105,7 @@ impl<'a> Reader<'a> {
 
     fn map(&mut self, start: Span, depth: usize) -> Result<Node, ConfigError> {
         let mut map = Map::default();
+        let mut places: HashMap<String, usize> = HashMap::new();
         loop {
             let (key, key_span) = match self.next()? {
                 (Event::MappingEnd, end) => {
@@ -116,8 +118,9 @@ impl<'a> Reader<'a> {
                 (Event::Scalar(..), span) => return Err(unsupported(span, "an anchor or a tag on a key")),
                 (_, span) => return Err(unsupported(span, "a key that is not a string")),
             };
-            if let Some(first) = map.0.iter().find(|entry| entry.key == key) {
-                return Err(ConfigError::DuplicateKey { at: key_span, key, first: first.key_span.clone() });
+            if let Some(first) = places.insert(key.clone(), map.0.len()) {
+                let first = map.0[first].key_span.clone();
+                return Err(ConfigError::DuplicateKey { at: key_span, key, first });
             }
             let (event, span) = self.next()?;
             let node = self.node(event, span, depth + 1)?;

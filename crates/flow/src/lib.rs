@@ -14,7 +14,7 @@ pub use collect::process::StopRequest;
 pub use collect::run::{RunIndex, RunRequest};
 pub use collect::spill::SpillingAllocator;
 pub use collect::tool::inject;
-pub use collect::{command_line, keep_arguments};
+pub use collect::{WrittenArguments, command_line, write_arguments};
 pub use meter::WorkloadSettings;
 pub use pipeline::device::{hardware, machine as environment};
 pub use pipeline::{model, target};

@@ -1,6 +1,7 @@
 //! The small tables of one rank, as the analysis of a fleet takes them.
 
 use analysis::fleet::{CollectiveFact, KernelFact, RankFacts};
+use types::timeline::Job;
 use types::{Bytes, Nanos};
 
 use crate::{Table, TableColumns};
@@ -10,7 +11,7 @@ pub fn rank_facts<E>(find: &mut dyn FnMut(Table) -> Result<Option<TableColumns>,
     let mut facts = RankFacts::default();
     if let Some(runs) = find(Table::Runs)? {
         facts.rank = small(&runs, 0, "rank");
-        facts.world_size = small(&runs, 0, "world_size");
+        facts.world_size = small(&runs, 0, "world_size").filter(|size| *size <= Job::LARGEST_WORLD);
         facts.device_name = text(&runs, 0, "device_name");
         facts.machine_devices = small(&runs, 0, "devices_described");
         facts.unix = runs.text(0, "clock") == Some("unix");

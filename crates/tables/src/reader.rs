@@ -1,7 +1,6 @@
 //! A table of moderate size, read back column by column.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
@@ -64,10 +63,8 @@ impl TableColumns {
 /// All rows of a table.
 pub fn read(table: Table, content: Vec<u8>) -> Result<TableColumns, TableError> {
     // The reader checks what it reads, but not all of it: an index out of a damaged page must not end the program.
-    match catch_unwind(AssertUnwindSafe(|| columns(table, content))) {
-        Ok(columns) => columns,
-        Err(_) => Err(TableError::Damaged { table, reason: "a page contradicts its header".to_owned() }),
-    }
+    let damaged = || TableError::Damaged { table, reason: "a page contradicts its header".to_owned() };
+    types::guarded(|| columns(table, content)).unwrap_or_else(|| Err(damaged()))
 }
 
 fn columns(table: Table, content: Vec<u8>) -> Result<TableColumns, TableError> {

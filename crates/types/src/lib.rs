@@ -25,6 +25,7 @@ pub mod counter;
 mod deep;
 pub mod documents;
 mod failure;
+mod internal_error;
 mod likeness;
 mod machine;
 mod metrics;
@@ -77,6 +78,7 @@ pub use deep::region_report::{
     RollUp, RolledValue, SectionValue,
 };
 pub use failure::{Exit, Failure, UserError};
+pub use internal_error::{CaughtPanic, catching, guarded, report_panics};
 pub use likeness::nearest;
 pub use machine::device::{Device, DeviceId, Placement};
 pub use machine::diagnosis::{Check, Diagnosis, Verdict};
@@ -141,4 +143,4 @@ pub use serving::served::{
 };
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
-pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Joules, Nanos, Seconds};
+pub use unit::{Bytes, BytesPerSecond, Count, Flops, FlopsPerByte, FlopsPerSecond, Joules, Nanos, Seconds};

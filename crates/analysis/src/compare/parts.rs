@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Change, DeviceId, Facts, Measured, Nanos, Remark, Replication, Stage};
+use types::{Change, Count, DeviceId, Facts, Measured, Nanos, Remark, Replication, Stage};
 
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
@@ -135,7 +135,7 @@ fn measured(found: &[Option<Spent>], times: &[f64]) -> Measured {
     Measured {
         time_ns: time(geometric_mean(times).or_else(mean)),
         samples: times.len() as u64,
-        calls: (!calls.is_empty()).then(|| calls.iter().sum::<u64>() / calls.len() as u64),
+        calls: (!calls.is_empty()).then(|| calls.iter().sum::<Count>().get() / calls.len() as u64),
         spread: relative_spread(times),
         ..Measured::default()
     }

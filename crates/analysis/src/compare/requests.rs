@@ -5,7 +5,8 @@
 //! like the sides do, nothing is said. Several loads per side are compared load by load.
 
 use types::{
-    Base, Change, Facts, Latency, Measured, Nanos, Quantile, Remark, Replication, RequestParts, ServedLoad, Serving,
+    Base, Change, Count, Facts, Latency, Measured, Nanos, Quantile, Remark, Replication, RequestParts, ServedLoad,
+    Serving,
 };
 
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
@@ -91,7 +92,7 @@ fn row(sides: Sides<'_>, (kind, latency): Kind, (figure, fewest, quantile): Figu
     };
     let (base, with) = (of(sides.base), of(sides.with));
     let name = format!("{kind}: {figure}");
-    let samples = [&base, &with].map(|side| side.iter().map(|latency| latency.n).sum());
+    let samples = [&base, &with].map(|side| side.iter().map(|latency| latency.n).sum::<Count>().get());
     let values = |side: &[Latency]| -> Vec<f64> { side.iter().map(|one| quantile(one).ns.get() as f64).collect() };
     match (sides.replication(), &base[..], &with[..]) {
         (_, [], _) | (_, _, []) => {

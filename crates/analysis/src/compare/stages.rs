@@ -1,6 +1,6 @@
 //! Stages: wall time without a profiler, from raw samples.
 
-use types::{Base, Change, Facts, Measured, Remark, Replication, Stage, StageSummary};
+use types::{Base, Change, Count, Facts, Measured, Remark, Replication, Stage, StageSummary};
 
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
@@ -225,7 +225,10 @@ fn flagged<'a>(series: impl Iterator<Item = &'a Vec<f64>>) -> Measured {
 fn count(runs: &[RunRecords], pairing: &Pairing, stage: Stage) -> Measured {
     let series: Vec<_> = runs.iter().flat_map(|run| pairing.series(run, stage).into_values()).collect();
     if series.is_empty() {
-        return Measured { samples: runs.iter().map(|run| instances(run, stage)).sum(), ..Measured::default() };
+        return Measured {
+            samples: runs.iter().map(|run| instances(run, stage)).sum::<Count>().get(),
+            ..Measured::default()
+        };
     }
     flagged(series.iter())
 }

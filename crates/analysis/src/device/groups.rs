@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use types::timeline::{NameId, Timeline, WorkKind};
-use types::{Bytes, DType, Nanos};
+use types::{Bytes, Count, DType, Nanos};
 
 use super::dequantisation::Cast;
 use super::partition::Partition;
@@ -91,7 +91,7 @@ impl Groups {
             row.wait += part.wait;
             row.bytes += work.bytes.unwrap_or_default();
             if let Some(shape) = work.launch.map(|shape| timeline.launch_shapes.get(shape)) {
-                let blocks: u64 = shape.grid.iter().map(|side| u64::from(*side)).product();
+                let blocks = shape.grid.iter().product::<Count>().get();
                 // No launch has none: the recorder did not know.
                 if blocks == 0 {
                     continue;

@@ -186,7 +186,7 @@ impl Row {
     }
 
     fn add(&mut self, other: Self) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
         self.total += other.total;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);

@@ -1,6 +1,6 @@
 //! Prefill computes logits for every position of the prompt, and only the last one chooses a token.
 
-use types::{Base, EstimatedSaving, Facts, Finding, Severity, Stage};
+use types::{Base, Count, EstimatedSaving, Facts, Finding, Severity, Stage};
 
 use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, Mark};
@@ -100,7 +100,7 @@ fn positions(run: &Run<'_>) -> Option<(u64, f64)> {
     let names: Vec<_> = run.profiled.inputs(Stage::Prefill).map(|(input, _)| input).collect();
     let prompts = run.subject.inputs.iter().filter(|input| names.is_empty() || names.contains(&input.name.as_str()));
     let prompts: Vec<_> = prompts.map(|input| input.prompt_tokens).collect();
-    let all = prompts.iter().sum::<u64>();
+    let all = prompts.iter().sum::<Count>().get();
     Some((all, share(all as f64, prompts.len() as f64).filter(|mean| *mean > 1.0)?))
 }
 

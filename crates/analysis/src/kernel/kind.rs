@@ -1,5 +1,8 @@
 //! All that the name of a kernel tells.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use types::DType;
 use types::timeline::WorkKind;
 
@@ -21,8 +24,30 @@ pub struct KernelKind {
     pub tile: Option<Tile>,
 }
 
+/// Most names that are remembered, and most bytes of one.
+const MOST_NAMES: usize = 1 << 16;
+const LONGEST_NAME: usize = 1 << 12;
+
+thread_local! {
+    /// What names tell that were asked for before: a run asks ten times for each, and the rules are many.
+    static KNOWN: RefCell<HashMap<Box<str>, KernelKind>> = RefCell::default();
+}
+
 /// All that the name of a kernel tells.
 pub fn classify(name: &str) -> KernelKind {
+    if let Some(kind) = KNOWN.with_borrow(|known| known.get(name).copied()) {
+        return kind;
+    }
+    let kind = classify_anew(name);
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() < MOST_NAMES && name.len() <= LONGEST_NAME {
+            known.insert(name.into(), kind);
+        }
+    });
+    kind
+}
+
+fn classify_anew(name: &str) -> KernelKind {
     let plain = name.strip_prefix("void ").unwrap_or(name);
     let (family, library) = rule::find(name).unwrap_or((Family::Other, None));
     let tiled = matches!(family, Family::Gemm | Family::Attention | Family::Convolution);

@@ -35,6 +35,9 @@ const WRAPPERS: &[&str] = &[
     "TensorListMetadata",
 ];
 
+/// Most wrappers one in another; PyTorch has three. Each is as long as what it wraps, so that many would take quadratic time.
+const DEEPEST: u32 = 16;
+
 /// Nsight Compute takes namespaces out of the names on its pages, and of a lambda in a method the opening bracket with them.
 const LOST_BRACKET: [&str; 2] = ["operator ()() lambda", "operator ()() const::[lambda"];
 
@@ -48,7 +51,7 @@ pub fn short_name(name: &str) -> String {
         return name.to_owned();
     }
     if let Some((_, kind)) = CARRIERS.iter().find(|(carrier, _)| *carrier == plain) {
-        let functor = template_arguments(segment).into_iter().find_map(functor);
+        let functor = template_arguments(segment).into_iter().find_map(|argument| functor(argument, DEEPEST));
         return functor.map_or_else(|| (*kind).to_owned(), |functor| format!("{kind}: {functor}"));
     }
     // CUTLASS wraps the kernel's real name in one of its own.
@@ -89,8 +92,9 @@ pub fn function_name(name: &str) -> &str {
     if plain.is_empty() { name } else { plain }
 }
 
-/// `CUDAFunctor_add<bf16>` out of a template argument; `None` for numbers and types that carry no work.
-fn functor(argument: &str) -> Option<String> {
+/// `CUDAFunctor_add<bf16>` out of a template argument; `None` for numbers and types that carry no work, and where it is in more
+/// wrappers than `deepest`.
+fn functor(argument: &str, deepest: u32) -> Option<String> {
     let argument = last_word_of_type(argument);
     let path = segments(argument);
     // `direct_copy_kernel_cuda(...)::{lambda()#3}::operator()() const::{lambda(c10::BFloat16)#1}`: the function that
@@ -106,7 +110,8 @@ fn functor(argument: &str) -> Option<String> {
     let inner = template_arguments(holder);
     if WRAPPERS.contains(&plain) {
         // The functor inside is the last argument that is one: `BinaryFunctor<in, in, out, MulFunctor<float>>`.
-        let found = inner.iter().rev().find_map(|inner| functor(inner))?;
+        let deeper = deepest.checked_sub(1)?;
+        let found = inner.iter().rev().find_map(|inner| functor(inner, deeper))?;
         return Some(match (element_type(argument), found.split_once('<')) {
             (Some(dtype), Some((name, _))) => format!("{name}<{dtype}>"),
             _ => found,
@@ -272,6 +277,12 @@ mod tests {
         for (name, function) in cases {
             assert_eq!(function_name(name), function, "{name}");
         }
+    }
+
+    #[test]
+    fn endless_wrappers_take_no_endless_time_and_no_stack() {
+        let name = format!("void reduce_kernel<{}", "ReduceOp<".repeat(1_000_000));
+        assert_eq!(short_name(&name), "reduce");
     }
 
     proptest! {

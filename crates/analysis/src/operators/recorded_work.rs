@@ -4,7 +4,7 @@
 //! does not tell (a mask, a stride, lengths of packed sequences) makes the work unknown, never a guess.
 
 use types::timeline::{OperatorSignature, Timeline};
-use types::{Bytes, DType, Flops};
+use types::{Bytes, Count, DType, Flops};
 
 use crate::attribution::Attribution;
 
@@ -24,7 +24,7 @@ struct AttentionForm {
     causal: usize,
     window: Option<usize>,
     /// Matrix multiplications: two forward, five backward.
-    products: u128,
+    products: u32,
 }
 
 /// Work of a call of the operator `name` on elements of that type; `None` where the name is none of these or the record does
@@ -113,15 +113,15 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn shape(&self, argument: usize) -> Option<Vec<u128>> {
+    fn shape(&self, argument: usize) -> Option<Vec<Count>> {
         let shape = self.signature.shapes.get(argument)?;
-        (!shape.is_empty()).then(|| shape.iter().map(|side| u128::from(*side)).collect())
+        (!shape.is_empty()).then(|| shape.iter().map(Count::from).collect())
     }
 
     /// Multiply-adds and elements as work.
-    fn done(&self, multiply_adds: u128, elements: u128) -> Option<RecordedWork> {
-        let bytes = u64::try_from(elements.checked_mul(self.size)?).ok()?;
-        Some(RecordedWork { flops: Flops::new(multiply_adds.checked_mul(2)?), bytes: Bytes::new(bytes) })
+    fn done(&self, multiply_adds: Count, elements: Count) -> Option<RecordedWork> {
+        let bytes = u64::try_from((elements * self.size).exact()?).ok()?;
+        Some(RecordedWork { flops: Flops::new((multiply_adds * 2u32).exact()?), bytes: Bytes::new(bytes) })
     }
 
     /// `[m, k] x [k, n]`.
@@ -145,9 +145,9 @@ impl Call<'_> {
     /// `[..., k]` by a weight of `[n, k]`.
     fn linear(&self) -> Option<RecordedWork> {
         let (input, [n, depth]) = (self.shape(0)?, sides(&self.shape(1)?)?);
-        let (k, rows) = input.split_last()?;
-        let m: u128 = rows.iter().product();
-        (*k == depth).then(|| self.done(m * k * n, m * k + k * n + m * n)).flatten()
+        let (&k, rows) = input.split_last()?;
+        let m: Count = rows.iter().product();
+        (k == depth).then(|| self.done(m * k * n, m * k + k * n + m * n)).flatten()
     }
 
     /// `[tokens, k]` by a weight of `[experts, k, n]`: each token meets one expert's weight.
@@ -168,12 +168,13 @@ impl Call<'_> {
         let (strides, padding, dilation) = (list(strides)?, list(padding)?, list(dilation)?);
         let mut output = input[0] * weight[0];
         for axis in 0..kernel.len() {
-            let covered = dilation[axis] * kernel[axis].checked_sub(1)? + 1;
-            let room = (places[axis] + 2 * padding[axis]).checked_sub(covered)?;
-            output *= room.checked_div(strides[axis])? + 1;
+            let gaps = Count::from(kernel[axis].exact()?.checked_sub(1)?);
+            let covered = (gaps * dilation[axis] + 1u32).exact()?;
+            let room = (places[axis] + Count::from(padding[axis]) * 2u32).exact()?.checked_sub(covered)?;
+            output = output * (Count::from(room.checked_div(strides[axis])?) + 1u32);
         }
-        let taps: u128 = weight[1..].iter().product();
-        self.done(output * taps, input.iter().product::<u128>() + weight.iter().product::<u128>() + output)
+        let taps: Count = weight[1..].iter().product();
+        self.done(output * taps, input.iter().product::<Count>() + weight.iter().product::<Count>() + output)
     }
 
     /// `convolution_backward(grad_output, input, weight, ..., output_mask)`: one pass for each gradient that is asked for.
@@ -184,10 +185,10 @@ impl Call<'_> {
         }
         let mask = self.signature.values.get(10)?;
         let mut wanted = mask.trim_matches(['[', ']']).split(',').map(|flag| flag.trim() == "True");
-        let passes = u128::from(wanted.next()?) + u128::from(wanted.next()?);
-        let (places, taps): (u128, u128) = (output.iter().product(), weight[1..].iter().product());
-        let elements = input.iter().product::<u128>() + weight.iter().product::<u128>() + places;
-        self.done(passes * places * taps, passes * elements)
+        let passes = u32::from(wanted.next()?) + u32::from(wanted.next()?);
+        let (places, taps): (Count, Count) = (output.iter().product(), weight[1..].iter().product());
+        let elements = input.iter().product::<Count>() + weight.iter().product::<Count>() + places;
+        self.done(places * taps * passes, elements * passes)
     }
 
     fn attention(&self, form: &AttentionForm) -> Option<RecordedWork> {
@@ -203,15 +204,15 @@ impl Call<'_> {
         let pairs = match self.flag(form.causal)? {
             false => queries * keys,
             // With fewer queries than keys it depends on the version where the mask starts.
-            true if queries == keys => queries * (queries + 1) / 2,
+            true if queries == keys => Count::from((queries * (queries + 1u32)).exact()? / 2),
             true => return None,
         };
         let per_pair = match form.products {
             2 => d + width,
-            _ => 3 * d + 2 * width,
+            _ => d * 3u32 + width * 2u32,
         };
         let elements = b * (heads * queries * (d + width) + kv_heads * keys * (d + width));
-        self.done(b * heads * pairs * per_pair, if form.products == 2 { elements } else { 2 * elements })
+        self.done(b * heads * pairs * per_pair, if form.products == 2 { elements } else { elements * 2u32 })
     }
 
     /// A truth value, or a kind of mask in which 0 is none.
@@ -235,7 +236,7 @@ impl Call<'_> {
     }
 }
 
-fn sides<const N: usize>(shape: &[u128]) -> Option<[u128; N]> {
+fn sides<const N: usize>(shape: &[Count]) -> Option<[Count; N]> {
     shape.try_into().ok()
 }
 
@@ -269,6 +270,23 @@ mod tests {
         assert_eq!(flops("aten::mm", &[&[2, 3], &[4, 5]], &[]), None, "the depths differ");
         assert_eq!(flops("aten::mm", &[&[2, 3]], &[]), None);
         assert_eq!(flops("aten::add", &[&[2, 3], &[2, 3]], &[]), None);
+    }
+
+    #[test]
+    fn sides_past_any_count_are_no_work_and_no_panic() {
+        const MOST: u64 = u64::MAX;
+        for (name, shapes) in [
+            ("aten::mm", &[&[MOST, MOST][..], &[MOST, MOST]][..]),
+            ("aten::bmm", &[&[MOST, MOST, MOST], &[MOST, MOST, MOST]]),
+            ("aten::linear", &[&[MOST, MOST, MOST], &[MOST, MOST]]),
+            ("aten::_grouped_mm", &[&[MOST, MOST], &[MOST, MOST, MOST]]),
+            ("aten::cudnn_convolution", &[&[MOST, MOST, MOST, MOST], &[MOST, MOST, MOST, MOST]]),
+            ("aten::_flash_attention_forward", &[&[MOST; 4], &[MOST; 4], &[MOST; 4]]),
+        ] {
+            let most = MOST.to_string();
+            let values = ["", "", &most, &most, &most, "", "", "", "True"];
+            assert_eq!(flops(name, shapes, &values), None, "{name}");
+        }
     }
 
     #[test]

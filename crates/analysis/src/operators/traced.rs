@@ -22,6 +22,13 @@ struct Row {
     allocated: i64,
 }
 
+impl Row {
+    /// Adds what was allocated, or freed. A file may say any number.
+    fn allocate(&mut self, bytes: i64) {
+        self.allocated = self.allocated.saturating_add(bytes);
+    }
+}
+
 /// What is summed under one Python frame.
 #[derive(Clone, Copy, Default)]
 struct Place {
@@ -56,7 +63,7 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<OperatorSummary
             sum.total += row.total;
             sum.own += row.own;
             sum.device += row.device;
-            sum.allocated += row.allocated;
+            sum.allocate(row.allocated);
         }
     }
     let summary = |((name, stage), (row, frames)): ((&str, _), (Row, BTreeMap<&str, Place>))| OperatorSummary {
@@ -199,7 +206,7 @@ fn own_time(timeline: &Timeline, rows: &mut Rows, is_meant: &dyn Fn(&HostOperato
         while let Some(event) = taken.next_if(|event| (event.thread, event.time) < moment) {
             leave(&mut open, (event.thread, event.time));
             if let Some(inside) = open.last() {
-                rows.of(inside).allocated += event.bytes;
+                rows.of(inside).allocate(event.bytes);
             }
         }
         leave(&mut open, moment);
@@ -215,7 +222,7 @@ fn own_time(timeline: &Timeline, rows: &mut Rows, is_meant: &dyn Fn(&HostOperato
     for event in taken {
         leave(&mut open, (event.thread, event.time));
         if let Some(inside) = open.last() {
-            rows.of(inside).allocated += event.bytes;
+            rows.of(inside).allocate(event.bytes);
         }
     }
 }

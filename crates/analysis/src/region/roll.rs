@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use types::counter::{CounterTable, ProfiledKind};
-use types::{DeviceId, Facts, QualityCounter, Region, RegionPart, RegionTotals, Severity};
+use types::{Count, DeviceId, Facts, QualityCounter, Region, RegionPart, RegionTotals, Severity};
 
 use super::capture::RegionInputs;
 use super::columns::chosen;
@@ -139,7 +139,7 @@ fn whole(tree: &Tree, pages: &Pages<'_>, by_region: &RegionRows) -> Option<Regio
     if pages.is_kernel(*first) {
         let entered = by_region.instances.iter().filter(|((node, ..), _)| top.contains(node));
         return Some(RegionTotals {
-            instances: entered.map(|(_, count)| count).sum(),
+            instances: entered.map(|(_, count)| count).sum::<Count>().get(),
             ..pages.of_kernels(&rows, &rows)
         });
     }
@@ -156,7 +156,10 @@ fn aggregate(node: Node, pages: &Pages<'_>, by_region: &RegionRows, survey: Opti
     let is_kernels = all.first().is_none_or(|row| pages.is_kernel(*row));
     if is_kernels {
         let entered = by_region.instances.iter().filter(|((other, ..), _)| *other == node);
-        return RegionTotals { instances: entered.map(|(_, count)| count).sum(), ..pages.of_kernels(all, apart) };
+        return RegionTotals {
+            instances: entered.map(|(_, count)| count).sum::<Count>().get(),
+            ..pages.of_kernels(all, apart)
+        };
     }
     let mut totals = pages.of_ranges(all);
     if let Some(survey) = survey {

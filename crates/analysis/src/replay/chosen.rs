@@ -1,7 +1,7 @@
 //! Which device work a change is about.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Base, DType, Facts};
+use types::{Base, Count, DType, Facts};
 
 use super::setting::Setting;
 use crate::device::Mark;
@@ -70,5 +70,5 @@ impl Chosen {
 
 fn blocks(setting: &Setting<'_>, row: usize) -> Option<u64> {
     let shape = setting.timeline.launch_shapes.get(setting.timeline.work[row].launch?);
-    Some(shape.grid.iter().map(|side| u64::from(*side)).product())
+    Some(shape.grid.iter().product::<Count>().get())
 }

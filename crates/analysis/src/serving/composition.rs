@@ -1,6 +1,6 @@
 //! What every step of a server processes: the tokens of each of its sequences, and how long its context is.
 
-use types::{RequestWork, ServedRequest};
+use types::{Count, RequestWork, ServedRequest};
 
 use crate::evidence::{JoinedRequests, PlacedTimeline};
 use crate::steps::placed_steps;
@@ -31,14 +31,14 @@ pub fn compositions(joined: &JoinedRequests, timelines: &[PlacedTimeline<'_>]) -
                 (Some(parts), Some(context)) => parts.push(SequencePart { tokens: step.tokens, context }),
                 _ => *parts = None,
             }
-            context = context.map(|context| context + step.tokens);
+            context = context.and_then(|context| context.checked_add(step.tokens));
         }
     }
     for (parts, (_, step)) in found.iter_mut().zip(&steps.list) {
         let is_whole = |parts: &Vec<SequencePart>| {
             let batch = step.batch?;
-            let sequences = batch.context.sequences + batch.generation.sequences;
-            let tokens = parts.iter().map(|part| part.tokens).sum::<u64>();
+            let sequences = batch.context.sequences.checked_add(batch.generation.sequences)?;
+            let tokens = parts.iter().map(|part| part.tokens).sum::<Count>().get();
             Some(sequences > 0 && parts.len() as u64 == sequences && batch.tokens == Some(tokens))
         };
         *parts = parts.take().filter(|parts| is_whole(parts) == Some(true));
@@ -51,6 +51,6 @@ pub fn compositions(joined: &JoinedRequests, timelines: &[PlacedTimeline<'_>]) -
 fn known_start(request: &ServedRequest) -> Option<u64> {
     let first = request.steps.first()?;
     let is_prompt = |work: RequestWork| work == RequestWork::Prefill;
-    let prompt: u64 = request.steps.iter().filter(|step| is_prompt(step.work)).map(|step| step.tokens).sum();
-    request.input_tokens.filter(|_| is_prompt(first.work))?.checked_sub(prompt)
+    let prompt: Count = request.steps.iter().filter(|step| is_prompt(step.work)).map(|step| step.tokens).sum();
+    request.input_tokens.filter(|_| is_prompt(first.work))?.checked_sub(prompt.get())
 }

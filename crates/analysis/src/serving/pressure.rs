@@ -1,6 +1,6 @@
 //! What requests of a load waited for, beyond what one alone would.
 
-use types::{Nanos, RequestWork};
+use types::{Count, Nanos, RequestWork};
 
 use super::membership::Member;
 use super::parts::Division;
@@ -42,17 +42,17 @@ impl Joined<'_> {
         let mixed: Vec<_> = all.clone().filter(is_mixed).collect();
         let time = |place: usize| self.steps.list[place].device.length();
         let decode_step = self.decode_step();
-        let (mut tokens, mut prompts) = (0, 0.0);
+        let (mut tokens, mut prompts) = (Count::default(), 0.0);
         for place in all.filter(|place| self.steps.list[*place].context.sequences > 0) {
             tokens += self.steps.list[place].context.tokens;
             prompts += time(place).get() as f64 * self.division.prompts(place);
         }
-        let per_token = share(prompts, tokens as f64).filter(|time| *time > 0.0);
+        let per_token = share(prompts, tokens.get() as f64).filter(|time| *time > 0.0);
         let held = |members: &[Member]| -> Nanos {
             let decoding =
                 members.iter().filter(|member| member.work == RequestWork::Decode && is_mixed(&member.place));
             let of_prompts = |place: usize| (time(place).get() as f64 * self.division.prompts(place)).round() as i64;
-            Nanos::new(decoding.map(|member| of_prompts(member.place)).sum())
+            decoding.map(|member| Nanos::new(of_prompts(member.place))).sum()
         };
         let times: Vec<_> = self.rows.iter().map(|(_, members, _)| held(members)).collect();
         Interrupted {
@@ -93,7 +93,8 @@ impl Joined<'_> {
     /// What was full while requests waited, if that is one and the same most of the time.
     fn limit(&self, waits: impl Iterator<Item = (Nanos, Nanos)>) -> Option<Limit> {
         let list = &self.steps.list;
-        let sequences = |place: usize| list[place].context.sequences + list[place].generation.sequences;
+        let sequences =
+            |place: usize| (Count::from(list[place].context.sequences) + list[place].generation.sequences).get();
         let tokens = |place: usize| list[place].tokens();
         let most_sequences = (0..list.len()).map(sequences).max()?;
         let most_tokens = (0..list.len()).map(tokens).max()?;
@@ -118,7 +119,11 @@ impl Joined<'_> {
             time: self.rows.iter().map(|(.., parts)| parts.recompute_ns).sum(),
             requests: self.rows.iter().filter(|(_, members, _)| again(members) > 0).count(),
             times: self.rows.iter().map(|(_, members, _)| preemptions(members)).sum(),
-            tokens: members().filter(|one| one.work == RequestWork::Recompute).map(|one| one.tokens).sum(),
+            tokens: members()
+                .filter(|one| one.work == RequestWork::Recompute)
+                .map(|one| one.tokens)
+                .sum::<Count>()
+                .get(),
         }
     }
 

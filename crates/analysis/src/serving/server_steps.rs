@@ -36,7 +36,7 @@ pub(super) struct ServerStep {
 impl ServerStep {
     /// Tokens that it processes.
     pub(super) fn tokens(&self) -> u64 {
-        self.context.tokens + self.generation.tokens
+        self.context.tokens.saturating_add(self.generation.tokens)
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod traced;
 use std::collections::BTreeMap;
 
 use types::{
-    Base, Facts, InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, StepLabel,
+    Base, Count, Facts, InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, StepLabel,
     StepSummary, Steps, Throughput,
 };
 
@@ -25,9 +25,9 @@ use crate::utilisation::Utilisation;
 /// token but the first, which prefill gives. The encoders see patches, not tokens; a network without a prompt sees none.
 fn tokens(stage: Stage, input: &InputFacts) -> Option<u64> {
     match stage {
-        Stage::Prefill => Some(input.prompt_tokens * input.batch).filter(|tokens| *tokens > 0),
-        Stage::Vision => Some(input.image_tokens * input.batch),
-        Stage::Decode => Some(input.generated_tokens.saturating_sub(1) * input.batch),
+        Stage::Prefill => input.prompt_tokens.checked_mul(input.batch).filter(|tokens| *tokens > 0),
+        Stage::Vision => input.image_tokens.checked_mul(input.batch),
+        Stage::Decode => input.generated_tokens.saturating_sub(1).checked_mul(input.batch),
         Stage::Sam | Stage::Clip | Stage::Projector => None,
     }
 }
@@ -116,8 +116,8 @@ fn annotated_tokens(steps: &Steps, stage: Stage) -> Option<u64> {
         Some(StepLabel::Mixed | StepLabel::Draft) | None => false,
     };
     let of_stage = steps.list.iter().filter(is_of_stage);
-    let tokens: Option<u64> = of_stage.map(|step| step.batch?.tokens).sum();
-    tokens.filter(|tokens| *tokens > 0)
+    let tokens: Option<Count> = of_stage.map(|step| step.batch?.tokens).sum();
+    tokens.map(Count::get).filter(|tokens| *tokens > 0)
 }
 
 /// Rates of a serving engine's steps. There is no time to a first token: requests wait before their first step, and a step may
@@ -190,7 +190,7 @@ fn end_to_end(timings: &Timings<'_>, inputs: &[InputFacts]) -> Option<f64> {
     let (prefill, decode) = (timings.medians(Stage::Prefill), timings.medians(Stage::Decode));
     let of = |input: &InputFacts| {
         let name = input.name.as_str();
-        Some(((input.generated_tokens * input.batch) as f64, prefill.get(name)? + decode.get(name)?))
+        Some((input.generated_tokens as f64 * input.batch as f64, prefill.get(name)? + decode.get(name)?))
     };
     let sums = inputs.iter().filter_map(of).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     share(sums.0 * 1e9, sums.1).filter(|rate| *rate > 0.0)

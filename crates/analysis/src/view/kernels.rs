@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use types::view::{FamilyView, KernelView, KernelsView};
-use types::{KernelSummary, Metrics, Nanos, Stage};
+use types::{Count, KernelSummary, Metrics, Nanos, Stage};
 
 use super::{mean, time_share};
 
@@ -13,7 +13,7 @@ pub(super) fn kernels(metrics: &Metrics) -> KernelsView<'_> {
     let rows: Vec<_> = metrics.breakdown.kernels.iter().map(|kernel| view(kernel, total_ns)).collect();
     let staged: Vec<_> = rows.iter().filter(|row| row.kernel.stage.is_some()).copied().collect();
     KernelsView {
-        calls: metrics.breakdown.kernels.iter().map(|kernel| kernel.calls).sum(),
+        calls: metrics.breakdown.kernels.iter().map(|kernel| kernel.calls).sum::<Count>().get(),
         total_ns,
         of_stages: if staged.is_empty() { rows.clone() } else { staged },
         rows,
@@ -33,7 +33,7 @@ fn families(metrics: &Metrics, all: Nanos, stage: impl Fn(&KernelSummary) -> Opt
         let empty = FamilyView { family, stage, total_ns: Nanos::ZERO, share: None, calls: 0, rows: 0 };
         let sum = sums.entry((family, stage)).or_insert(empty);
         sum.total_ns += kernel.total_ns;
-        sum.calls += kernel.calls;
+        sum.calls = sum.calls.saturating_add(kernel.calls);
         sum.rows += 1;
     }
     let mut sums: Vec<_> = sums.into_values().collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::view::{DeviceTimeView, EngineStepsView, NextStep, RunView, StageView};
 use types::{
-    BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepBasis,
+    BytesPerSecond, CopyTime, Count, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepBasis,
     StepBatch, StepLabel, StepSummary,
 };
 
@@ -82,7 +82,8 @@ fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
     }
     let view = |((_, label, annotation), steps): ((bool, Option<StepLabel>, String), Vec<&StepSummary>)| {
         let sum = |of: fn(&StepBatch) -> Option<u64>| -> Option<u64> {
-            steps.iter().map(|step| step.batch.as_ref().and_then(of)).sum()
+            let sum: Option<Count> = steps.iter().map(|step| step.batch.as_ref().and_then(of)).sum();
+            sum.map(Count::get)
         };
         let tokens = sum(|batch| batch.tokens);
         let count = steps.len() as u64;

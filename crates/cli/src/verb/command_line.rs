@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use flow::WrittenArguments;
 use types::UserError;
 
 use super::{Verb, habit, help};
@@ -57,6 +58,9 @@ struct Globals {
     /// Record command lines as typed, without masking secrets
     #[arg(long, global = true)]
     keep_arguments: bool,
+    /// Record the program of a command line only, none of its arguments
+    #[arg(long, global = true, conflicts_with = "keep_arguments")]
+    no_arguments: bool,
 }
 
 /// The values of `--color`.
@@ -81,8 +85,10 @@ impl CommandLine {
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
-        if self.globals.keep_arguments {
-            flow::keep_arguments();
+        match (self.globals.keep_arguments, self.globals.no_arguments) {
+            (_, true) => flow::write_arguments(WrittenArguments::None),
+            (true, _) => flow::write_arguments(WrittenArguments::All),
+            _ => {}
         }
         Context { messages: Messages::new(verbosity, colour), config_dir: self.globals.config_dir.clone() }
     }

@@ -96,7 +96,7 @@ fn show(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Ex
     if arguments.verify {
         let size = detail.run.bytes.map(|bytes| format!(", {bytes}")).unwrap_or_default();
         context.messages.note(format_args!("checking {}{size}", files(detail.files.len() as u64)));
-        detail.verification = Some(run.verify()?);
+        detail.verification = Some(flow::runs::verify(&run)?);
     }
     context.messages.print_answer(arguments.json, &detail, || detail_text(&detail, terminal_width()))?;
     Ok(if detail.verification.is_none_or(|verification| verification.is_clean()) { Exit::Done } else { Exit::Failed })

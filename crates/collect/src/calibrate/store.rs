@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use types::{Calibration, DeviceCalibration};
@@ -43,7 +44,8 @@ impl Store {
 
     /// Makes the folder, so that measuring is not started where the result cannot be kept.
     pub fn prepare(&self) -> Result<(), CollectError> {
-        std::fs::create_dir_all(&self.folder).map_err(not_kept(&self.folder))
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(not_kept(&self.folder))
     }
 
     /// Keeps rates; the file appears whole or not at all.

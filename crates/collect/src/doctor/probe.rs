@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -139,8 +140,13 @@ impl ClockFacts {
 
 /// Loads the collector from a folder of its own, as a CUDA process would.
 fn collector() -> Result<(), String> {
-    let folder = std::env::temp_dir().join(format!("llm-perf-doctor-{}", std::process::id()));
-    std::fs::create_dir(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    // A library is loaded from it: nobody else may know its name before, nor write to it.
+    let chance = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
+    let folder = std::env::temp_dir().join(format!("llm-perf-doctor-{chance:016x}"));
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let checked = crate::tool::inject::self_check(&folder);
     let _ = std::fs::remove_dir(&folder);
     checked

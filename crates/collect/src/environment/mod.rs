@@ -190,7 +190,7 @@ fn capture_in(
 
 /// The moment, with the offset of the local clock.
 pub fn now() -> String {
-    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    crate::moment::moment().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 fn frameworks(python: Python, tilde: impl Fn(&Path) -> String) -> FrameworkVersions {

@@ -10,6 +10,9 @@ use super::{Ending, Interrupt};
 /// How often sizes are looked at and the user's wish to stop is asked for.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How often it is looked whether a signal was passed on, which the process may ignore.
+const SELDOM: Duration = Duration::from_millis(250);
+
 /// The end of a process is waited for, and nothing else is: this long at a time.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -82,7 +85,11 @@ impl<'a> Watch<'a> {
         }
         let is_looked_after = self.limits.size.is_some() || matches!(interrupt, Interrupt::Asked(_));
         let left = self.limits.time.map_or(LONG, |most| most.saturating_sub(self.started.elapsed()));
-        if is_looked_after { left.min(TICK) } else { left }
+        match interrupt {
+            _ if is_looked_after => left.min(TICK),
+            Interrupt::Forwarded => left.min(SELDOM),
+            _ => left,
+        }
     }
 }
 

@@ -162,6 +162,11 @@ impl Process {
                 }
                 continue;
             }
+            if forwarded.as_ref().is_some_and(ForwardedSignals::came) {
+                // It has the signal already, and may take as long as if it had been asked.
+                stopped = Some((Ending::Interrupted, Instant::now()));
+                continue;
+            }
             let asked_to_stop = matches!(interrupt, Interrupt::Asked(stop) if stop());
             let why = if asked_to_stop { Some(Ending::Interrupted) } else { watch.broken() };
             if let Some(why) = why {
@@ -169,7 +174,7 @@ impl Process {
                 stopped = Some((why, Instant::now()));
             }
         };
-        let is_interrupted = forwarded.is_some_and(|signals| signals.came());
+        let is_interrupted = forwarded.as_ref().is_some_and(ForwardedSignals::came);
         let ending = match stopped {
             Some((why, _)) => why,
             None if is_interrupted => Ending::Interrupted,

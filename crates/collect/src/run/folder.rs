@@ -14,6 +14,7 @@ use super::content::{
 };
 use super::{MANIFEST, RelativePath, StoredRun, owner};
 use crate::CollectError;
+use crate::moment::moment;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Outcome {
 impl RunFolder {
     /// Makes the folder and its manifest, with status `running`.
     pub fn create(request: RunRequest) -> Result<Self, CollectError> {
-        Self::create_at(request, &Zoned::now())
+        Self::create_at(request, &moment())
     }
 
     fn create_at(request: RunRequest, now: &Zoned) -> Result<Self, CollectError> {
@@ -215,7 +216,7 @@ impl RunFolder {
     /// Ends a step: what was written since the last one is on disk for good, and listed.
     pub fn end_step(&mut self, name: &str) -> Result<(), CollectError> {
         let mut next = self.with_unlisted();
-        next.steps.push(StepRecord { name: name.to_owned(), ended_at: rfc3339(&Zoned::now()) });
+        next.steps.push(StepRecord { name: name.to_owned(), ended_at: now() });
         self.replace_manifest(next)
     }
 
@@ -223,7 +224,7 @@ impl RunFolder {
     pub fn finish(mut self, outcome: Outcome) -> Result<RunManifest, CollectError> {
         let mut next = self.with_unlisted();
         (next.status, next.reasons) = outcome.into_status();
-        next.ended_at = Some(rfc3339(&Zoned::now()));
+        next.ended_at = Some(now());
         self.replace_manifest(next)?;
         Ok(self.manifest)
     }
@@ -371,7 +372,7 @@ fn write_pretty(out: &mut dyn Write, document: &impl Document) -> io::Result<()>
 
 /// This moment, as manifests and reports write it.
 pub fn now() -> String {
-    rfc3339(&Zoned::now())
+    rfc3339(&moment())
 }
 
 fn rfc3339(time: &Zoned) -> String {

@@ -3,8 +3,9 @@
 //! One line of JSON per run in a file of the user's. It only helps to find things: what cannot be written or read is left out, and a
 //! run that was removed is not there any more.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -52,14 +53,17 @@ impl RunIndex {
             return Ok(());
         }
         if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         if fs::metadata(&self.file).is_ok_and(|found| found.len() > LARGEST) {
             self.shorten()?;
         }
         // One write of one line, so that two runs that start together do not mix.
         let text = format!("{}\n", serde_json::to_string(&line)?);
-        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(text.as_bytes())
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.file)?;
+        // One of an earlier version may be open to all.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())
     }
 
     fn shorten(&self) -> io::Result<()> {
@@ -69,7 +73,8 @@ impl RunIndex {
             .filter_map(|line| Some(format!("{}\n", serde_json::to_string(&line).ok()?)))
             .collect();
         let part = self.file.with_extension("part");
-        fs::write(&part, kept)?;
+        let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&part)?;
+        file.write_all(kept.as_bytes())?;
         fs::rename(part, &self.file)
     }
 
@@ -116,6 +121,8 @@ mod tests {
         index.add(&root, &made(&root, "inside"));
         fs::remove_dir_all(gone).unwrap();
         assert_eq!(index.runs_beside(&root), [here]);
+        let mode = |path: &str| folder.path().join(path).metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("data"), mode("data/runs.jsonl")), (0o700, 0o600));
     }
 
     #[test]

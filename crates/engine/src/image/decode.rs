@@ -9,7 +9,7 @@ use crate::InputError;
 /// Most pixels along a side. A poster scanned at 600 dots per inch is below; what is above is mostly an attack.
 const MOST_SIDE: u32 = 30_000;
 
-/// Most bytes of decoded pixels: 178 million pixels of three bytes, where Pillow stops too.
+/// Most bytes that decoding may hold: 178 million pixels of three bytes, where Pillow stops too, and fewer of what has to be copied.
 const MOST_BYTES: u64 = 512 << 20;
 
 /// Size of the image in `bytes`, from its header alone; `name` is what errors call it.
@@ -46,7 +46,7 @@ fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, Format), InputE
         let reason = format!("it has {width} x {height} pixels");
         return Err(failed(name, bytes, format, Failure::Damaged(reason)));
     }
-    if width.max(height) > MOST_SIDE || decoder.decoded_bytes() > MOST_BYTES {
+    if width.max(height) > MOST_SIDE || decoder.held_bytes() > MOST_BYTES {
         let (most_side, most_bytes) = (MOST_SIDE, MOST_BYTES);
         return Err(InputError::ImageTooLarge { name: name.into(), width, height, most_side, most_bytes });
     }

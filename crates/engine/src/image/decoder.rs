@@ -58,6 +58,15 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Bytes of all that is held at once until the page is red, green and blue, and the right way up.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let pixels: u64 = self.size().map(u64::from).iter().product();
+        let (decoded, rgb) = (self.decoded_bytes(), 3 * pixels);
+        let converting = if self.layout() == [3, 1] { rgb } else { decoded + rgb };
+        let turning = if self.orientation().is_upright() { rgb } else { 2 * rgb };
+        converting.max(turning)
+    }
+
     /// Bytes of all pixels as they are decoded.
     pub(super) fn decoded_bytes(&self) -> u64 {
         let [channels, bytes] = self.layout().map(|size| size as u64);
@@ -93,7 +102,10 @@ impl<'a> Decoder<'a> {
         // Grey is the same in all three.
         let from = if channels < 3 { [0, 0, 0] } else { [0, 1, 2] };
         let pixels = decoded.chunks_exact(channels * bytes);
-        Ok(pixels.flat_map(|pixel| from.map(|channel| level(pixel, channel))).collect())
+        // At its size from the start: what grows on demand takes twice as much.
+        let mut levels = Vec::with_capacity(pixels.len() * 3);
+        pixels.for_each(|pixel| levels.extend(from.map(|channel| level(pixel, channel))));
+        Ok(levels)
     }
 
     /// Channels of a pixel, and bytes of a channel.

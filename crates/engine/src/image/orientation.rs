@@ -18,6 +18,11 @@ impl Orientation {
         Self(exif.and_then(find).filter(|number| (1..=8).contains(number)).unwrap_or(1))
     }
 
+    /// Whether nothing is to be done.
+    pub(super) fn is_upright(self) -> bool {
+        self.0 == 1
+    }
+
     /// Whether rows become columns.
     pub(super) fn is_turned(self) -> bool {
         self.0 >= 5

@@ -16,6 +16,7 @@ use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag, UserError};
 
 use crate::pipeline::device::calibration::{THREADS, read_text, unfit_run};
 use crate::pipeline::device::hardware;
+use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::recorded::run_points::{self, RunPoints};
 
 /// What to calibrate.
@@ -253,7 +254,7 @@ fn measure(
 ) -> Result<(Hardware, Vec<MeasuredPoint>, Option<Facts>), UserError> {
     let failed = |reason: &dyn Display| UserError::failed(format!("cannot calibrate {}: {reason}", request.device));
     let python = interpreter(request.python.as_deref())?;
-    let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let folder = scratch_folder().map_err(|error| failed(&error))?;
     let [program, question, points, facts] =
         ["calibrate.py", "request.json", "points.csv", "facts.json"].map(|name| folder.path().join(name));
     let seconds = if request.quick { 10 } else { 45 };

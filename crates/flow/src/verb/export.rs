@@ -69,7 +69,7 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
             return Ok(path);
         }
     };
-    std::fs::write(&path, bytes).map_err(|error| unwritable(error.to_string()))?;
+    collect::write_whole(&path, &bytes).map_err(|error| unwritable(error.to_string()))?;
     Ok(path)
 }
 

@@ -48,7 +48,7 @@ pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, User
     let mut files = Vec::new();
     for picture in report::html::pictures(&analysis::view::run(&metrics), &documents.shown()) {
         let path = folder.join(picture.file_name());
-        std::fs::write(&path, picture.file()).map_err(unwritable(&path))?;
+        collect::write_whole(&path, picture.file().as_bytes()).map_err(unwritable(&path))?;
         files.push(path);
     }
     Ok(files)
@@ -61,7 +61,7 @@ pub fn of_comparison(comparison: &Comparison) -> String {
 
 /// Writes the page.
 pub fn write(path: &Path, html: &str) -> Result<(), UserError> {
-    std::fs::write(path, html).map_err(unwritable(path))
+    collect::write_whole(path, html.as_bytes()).map_err(unwritable(path))
 }
 
 fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> UserError {

@@ -3,17 +3,38 @@
 use std::path::Path;
 
 pub use collect::run::{DEFAULT_ROOT, StoredRun};
-use collect::run::{RunIndex, list_runs_with, runs_with};
-use types::{InputSet, RunList, RunState, SchemaTag, UserError};
+use collect::run::{RunIndex, digest, list_runs_with, runs_with};
+use types::{FileProblem, FileProblemKind, InputSet, RunList, RunState, SchemaTag, UserError, Verification};
 
 use crate::CollectError;
 pub use crate::pipeline::recorded::earlier::{RunPurpose, find, is_repeatable};
 use crate::pipeline::recorded::provenance::INPUTS;
+use crate::pipeline::recorded::recording;
 
 /// The runs beneath a folder and those that `--out` put elsewhere, newest first.
 pub fn list(root: &Path) -> Result<RunList, CollectError> {
     let runs = list_runs_with(root, RunIndex::of_user().as_ref())?;
     Ok(RunList { schema: SchemaTag::new(), root: root.display().to_string(), runs })
+}
+
+/// Compares every file of a run with its manifest, and every source that came with it in a bundle with what the run was read from.
+pub fn verify(run: &StoredRun) -> Result<Verification, CollectError> {
+    let mut found = run.verify()?;
+    for source in recording::sources(run) {
+        let path = recording::packed_path(&source.sha256, &source.name);
+        let place = run.path().join(&path);
+        if place.symlink_metadata().is_err() {
+            continue;
+        }
+        found.checked += 1;
+        let problem = match digest(&place) {
+            Ok((_, sha256)) if sha256 == source.sha256 => continue,
+            Ok((_, sha256)) => (FileProblemKind::Changed, format!("expected sha256 {}, found {sha256}", source.sha256)),
+            Err(error) => (FileProblemKind::Unreadable, error.to_string()),
+        };
+        found.problems.push(FileProblem { path, kind: problem.0, detail: problem.1 });
+    }
+    Ok(found)
 }
 
 /// Deletes the folder of a run that has ended and holds nothing else.

@@ -1,7 +1,9 @@
 //! Where a reader of a mangled name stands, and what it may refer back to.
 
 /// No readable name is longer; one that is repeats itself without end.
-const LONGEST: usize = 1 << 15;
+pub(super) const LONGEST: usize = 1 << 15;
+/// Most text that is made for each byte of a name, and for any name. Names of CUTLASS make about a hundred.
+const MOST_MADE: (usize, usize) = (1024, 1 << 12);
 /// Deepest nesting.
 const DEEPEST: u32 = 200;
 /// Most parts to refer back to.
@@ -12,14 +14,16 @@ pub(super) struct Cursor<'a> {
     rest: &'a [u8],
     /// What may be referred to by number, in order of appearance.
     parts: Vec<String>,
-    /// All text that was made, so that a short name cannot ask for endless work.
-    made: usize,
+    /// All text that may still be made: a short name that refers to itself must not ask for endless work and memory.
+    room: usize,
     depth: u32,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(mangled: &'a str) -> Self {
-        Self { rest: mangled.as_bytes(), parts: Vec::new(), made: 0, depth: 0 }
+        let (each, any) = MOST_MADE;
+        let room = mangled.len().saturating_mul(each).saturating_add(any).min(64 * LONGEST);
+        Self { rest: mangled.as_bytes(), parts: Vec::new(), room, depth: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -78,17 +82,19 @@ impl<'a> Cursor<'a> {
 
     /// Remembers a part that may be referred to.
     pub(super) fn remember(&mut self, part: &str) -> Option<()> {
-        self.made = self.made.checked_add(part.len())?;
-        if part.len() > LONGEST || self.parts.len() >= MOST_PARTS || self.made > 64 * LONGEST {
+        if part.len() > LONGEST || self.parts.len() >= MOST_PARTS {
             return None;
         }
+        self.room = self.room.checked_sub(part.len())?;
         self.parts.push(part.to_owned());
         Some(())
     }
 
     /// A part that was remembered, counted from one.
-    pub(super) fn part(&self, number: usize) -> Option<String> {
-        self.parts.get(number.checked_sub(1)?).cloned()
+    pub(super) fn part(&mut self, number: usize) -> Option<String> {
+        let part = self.parts.get(number.checked_sub(1)?)?;
+        self.room = self.room.checked_sub(part.len())?;
+        Some(part.clone())
     }
 
     /// Reads something nested, unless that is too deep.

@@ -17,7 +17,8 @@ pub(crate) fn demangle(mangled: &str) -> Option<String> {
     let mut cursor = Cursor::new(mangled.strip_prefix("_Z")?);
     let text = name::encoding(&mut cursor)?;
     // Clones of a function have a suffix such as `.constprop.0`.
-    (cursor.is_empty() || cursor.peek() == Some(b'.')).then_some(text)
+    let is_whole = cursor.is_empty() || cursor.peek() == Some(b'.');
+    (is_whole && text.len() <= cursor::LONGEST).then_some(text)
 }
 
 #[cfg(test)]
@@ -48,5 +49,8 @@ mod tests {
         let doubling: String = (0..40).map(|number| format!("1aIS{number}_S{number}_E")).collect();
         assert_eq!(demangle(&format!("_Z1f{doubling}")), None);
         assert_eq!(demangle(&format!("_Z1f{}", "P".repeat(100_000))), None);
+        // One long part, and a hundred thousand references to it: 3 GB of text from 230 kB.
+        let long = "a".repeat(30_000);
+        assert_eq!(demangle(&format!("_Z1f30000{long}{}", "S_".repeat(100_000))), None);
     }
 }

@@ -105,7 +105,7 @@ fn job(token: &[u8]) -> Option<Job> {
     let groups = fields.get("pg_config").and_then(Value::as_array);
     Some(Job {
         rank,
-        world_size: fields.get("world_size").and_then(number).filter(|size| *size > 0),
+        world_size: fields.get("world_size").and_then(number).filter(|size| (1..=Job::LARGEST_WORLD).contains(size)),
         backend: fields.get("backend").and_then(text),
         groups: groups.into_iter().flatten().filter_map(group).collect(),
     })

@@ -126,7 +126,7 @@ impl Reader {
             return number;
         }
         let taken: Vec<u32> = devices.iter().filter_map(number).collect();
-        let number = (ordinal..).find(|number| !taken.contains(number)).unwrap_or(ordinal);
+        let number = (ordinal..=u32::MAX).chain(0..ordinal).find(|number| !taken.contains(number)).unwrap_or(ordinal);
         devices.push(Device {
             id: DeviceId::cuda(number),
             name: String::from_utf8_lossy(name).into_owned(),

@@ -6,8 +6,9 @@ use types::{DType, Exit, Failure};
 /// Sizes past this are mistakes, and keep products of sizes inside 64 bits.
 const LARGEST_SIZE: u64 = 1 << 32;
 
-/// Most layers that are taken seriously: a network is built layer by layer.
-pub(crate) const MOST_LAYERS: u64 = 10_000;
+/// Most layers that are taken seriously: a network is built, metered and documented layer by layer. Four times those of the deepest that
+/// was published, with 1,000.
+pub(crate) const MOST_LAYERS: u64 = 4_096;
 
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

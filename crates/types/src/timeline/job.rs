@@ -27,6 +27,9 @@ pub struct ProcessGroup {
 }
 
 impl Job {
+    /// Most ranks that a trace is believed to be one of: twice the largest machine there is. Every rank that is missing is named.
+    pub const LARGEST_WORLD: u32 = 1 << 18;
+
     /// Devices that share the weights of one layer, where a group says so; 1 where the job has one rank.
     pub fn tensor_parallel(&self) -> Option<u32> {
         let words = |text: &str| -> Vec<String> {

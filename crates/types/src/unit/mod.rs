@@ -4,12 +4,14 @@
 //! nanosecond is meaningful and a measurement of one is not.
 
 mod amount;
+mod count;
 mod energy;
 mod rate;
 mod time;
 
 pub(crate) use amount::buffered;
 pub use amount::{Bytes, Flops};
+pub use count::Count;
 pub use energy::Joules;
 pub use rate::{BytesPerSecond, FlopsPerByte, FlopsPerSecond};
 pub use time::{Nanos, Seconds};

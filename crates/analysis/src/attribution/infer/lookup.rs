@@ -52,7 +52,9 @@ fn lookups(timeline: &Timeline) -> Option<(Vec<Lookup>, ThreadId)> {
         embeddings.filter_map(|row| {
             let shapes = &timeline.signatures.get(row.signature?).shapes;
             let (table, index) = (shapes.first()?, shapes.get(1)?);
-            (table.len() == 2 && !index.is_empty()).then_some((row, table[0], index))
+            // A nested tensor is recorded without sides.
+            let [rows, _] = table[..] else { return None };
+            (!index.is_empty()).then_some((row, rows, index))
         })
     };
     let (thread, rows) = calls().map(|(row, rows, _)| (row.thread, rows)).max_by_key(|(_, rows)| *rows)?;

@@ -31,7 +31,15 @@ pub(crate) fn conclude<T>(
     fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), UserError>,
 ) -> Result<EndedRun<T>, UserError> {
     let path = folder.path().to_owned();
-    match fill(&mut folder) {
+    let filled = match types::catching(|| fill(&mut folder)) {
+        Ok(filled) => filled,
+        Err(panic) => {
+            // As below.
+            let _ = folder.fail(panic.said());
+            panic.resume()
+        }
+    };
+    match filled {
         Ok((value, missing)) => {
             folder.finish(Outcome::from_missing(missing.clone()))?;
             Ok(EndedRun { value, folder: path, missing })
@@ -43,5 +51,24 @@ pub(crate) fn conclude<T>(
             let _ = folder.finish(outcome);
             Err(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collect::run::StoredRun;
+    use types::RunState;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_panics_is_failed_and_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("run");
+        let request = RunRequest { out: Some(out.clone()), ..RunRequest::new("import", Vec::new()) };
+        let ended = types::catching(|| run::<()>(request, |_| panic!("on purpose")));
+        assert!(ended.is_err());
+        let (state, reasons) = StoredRun::open(&out).unwrap().state();
+        assert_eq!((state, reasons.len()), (RunState::Failed, 1));
     }
 }

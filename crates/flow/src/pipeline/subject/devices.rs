@@ -125,8 +125,9 @@ fn unnamed() -> String {
     "a device not named in the trace".to_owned()
 }
 
-/// The ordinal's own name, or the next that is free.
+/// The ordinal's own name, or the next that is free; from zero after the last.
 fn free(devices: &[Device], ordinal: u32) -> DeviceId {
     let taken = |id: &DeviceId| devices.iter().any(|device| device.id == *id);
-    (ordinal..).map(DeviceId::cuda).find(|id| !taken(id)).unwrap_or_else(|| DeviceId::cuda(ordinal))
+    let all = (ordinal..=u32::MAX).chain(0..ordinal);
+    all.map(DeviceId::cuda).find(|id| !taken(id)).unwrap_or_else(|| DeviceId::cuda(ordinal))
 }

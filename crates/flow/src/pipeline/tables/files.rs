@@ -3,7 +3,7 @@
 //! The layout is `job=NAME/rank=N/TABLE.parquet` at any depth. A file that lies elsewhere belongs to the job that its folder is
 //! named after. What is in the files is left to whoever reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use collect::tool::query::TableFile;
@@ -25,6 +25,8 @@ pub(crate) struct TableFiles {
     pub(crate) folders: Vec<PathBuf>,
     /// Files by table.
     pub(crate) files: BTreeMap<&'static str, Vec<TableFile>>,
+    /// All of them.
+    known: HashSet<PathBuf>,
 }
 
 /// The tables of these folders.
@@ -103,7 +105,7 @@ impl TableFiles {
         let file = placed(path)?;
         let files = self.files.entry(table).or_default();
         // A folder may be named together with one above it.
-        if files.iter().all(|other| other.path != file.path) {
+        if self.known.insert(file.path.clone()) {
             files.push(file);
         }
         Ok(())

@@ -64,6 +64,7 @@ pub(crate) fn write(
         .hint("import a torch profiler trace, an nsys export or a collector file"));
     }
     let job = request.folder.join(format!("job={}", request.job));
+    refuse_link(&job)?;
     fs::create_dir_all(&job).map_err(at(&job))?;
     let mut folders = Vec::new();
     for one in placed {
@@ -77,10 +78,22 @@ pub(crate) fn write(
     Ok(folders)
 }
 
+/// A link that somebody has put there would lead the tables to another place.
+fn refuse_link(path: &Path) -> Result<(), UserError> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => {
+            let error = UserError::usage(format!("{} is a link; tables are not written through links", path.display()));
+            Err(error.hint("remove it, or pass the folder that it points to with `--tables`"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// One rank: written beside its place, and moved there when it is whole.
 fn rank(job: &Path, rank: Option<u32>, sources: &[TraceSource], rows: &RankRows<'_>) -> Result<PathBuf, UserError> {
     let name = rank.map_or_else(|| format!("rank={NO_RANK}"), |rank| format!("rank={rank}"));
     let path = job.join(&name);
+    refuse_link(&path)?;
     if path.symlink_metadata().is_ok() {
         let found = origin(&path)?;
         if !sources.iter().any(|source| source.sha256 == found.1) || sources.len() != 1 {

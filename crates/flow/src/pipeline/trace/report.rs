@@ -1,5 +1,6 @@
 //! Reports of Nsight Systems and Nsight Compute, whose own formats only these tools read: the installed tool exports them.
 
+use crate::pipeline::folder::scratch::scratch_folder;
 use std::fs::File;
 use std::path::Path;
 
@@ -76,7 +77,7 @@ impl Report {
         })?;
         progress(&format!("exporting {} with {}", report.display(), self.tool()));
         let unreadable = UserError::io("read", report);
-        let folder = tempfile::tempdir().map_err(&unreadable)?;
+        let folder = scratch_folder().map_err(&unreadable)?;
         let export = folder.path().join("export");
         let command = self.command(&tool, report, &export);
         let finished = Process::start(&command)?.wait(&Limits::default(), Interrupt::Forwarded)?;

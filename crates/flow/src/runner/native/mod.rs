@@ -56,7 +56,8 @@ pub(crate) fn check_memory(model: &LoadedModel, environment: &Environment) -> Re
     let Some(available) = [memory.available_bytes, memory.limit_bytes].into_iter().flatten().min() else {
         return Ok(());
     };
-    let elements = model.network.blueprint().params().map(|(_, entry)| entry.shape.elements()).sum();
+    let elements =
+        model.network.blueprint().params().map(|(_, entry)| entry.shape.elements()).sum::<types::Count>().get();
     let dtype = kept(model);
     let needed = dtype.bytes_for(elements);
     if needed > available {

@@ -18,6 +18,7 @@ use super::bare::BareRun;
 use super::error::{driver as driver_failed, wrong_setting};
 use super::inputs;
 use super::request::ProfileRequest;
+use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::model::element_type as known_type;
 use crate::pipeline::progress::Progress;
 pub use collect::tool::torch::ProfilerSettings;
@@ -138,7 +139,7 @@ pub fn element_type(name: &str) -> Result<String, UserError> {
 }
 
 pub(crate) fn scratch() -> Result<tempfile::TempDir, UserError> {
-    tempfile::tempdir().map_err(UserError::unreadable(&std::env::temp_dir()))
+    scratch_folder().map_err(UserError::unreadable(&std::env::temp_dir()))
 }
 
 pub(crate) fn question_text(asked: &Question) -> String {

@@ -19,6 +19,7 @@ use types::{
 use super::passes::{framed, interrupted, limited, named};
 use super::plan::{self, command, is_torch, with_variables};
 use super::request::DeepRequest;
+use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::trace;
 use crate::runner::bare::PreparedProgram;
 
@@ -72,7 +73,7 @@ pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<
         return Ok(Ok(Replayed { argv, environment, _files: None }));
     }
     let failed = |what: String| Ok(Err(format!("cannot prepare the interpreter for reading counters: {what}")));
-    let files = match tempfile::tempdir() {
+    let files = match scratch_folder() {
         Ok(files) => files,
         Err(reason) => return failed(reason.to_string()),
     };

@@ -6,6 +6,7 @@ use types::{Collector, Environment, UserError};
 
 use super::request::DeepRequest;
 use crate::pipeline::device::machine::capture_with_facts;
+use crate::pipeline::folder::scratch::scratch_folder;
 
 /// The tools of a deep run.
 pub(super) struct Tools {
@@ -62,6 +63,6 @@ fn check_own() -> Result<(), String> {
     if !inject::Injection::is_built_in() {
         return Err("it is not part of this build".to_owned());
     }
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder = scratch_folder().map_err(|error| error.to_string())?;
     inject::self_check(folder.path())
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use types::Stage;
 
 use super::json_text::{Pointer, map_strings};
@@ -78,14 +79,35 @@ pub(super) fn redacted(
         let other = scrubber.scrub(value);
         (other != value).then(|| other.into_owned())
     };
+    let words = words(kind);
     let mut change = |pointer: &Pointer<'_>, value: &str| match kind_at(kind, pointer) {
         _ if pointer == ["schema"] || ours.contains(value) => None,
         Some(_) if is_ours(value) => None,
         Some(Kind::Word) => Some(one_word(value, &[], scrubber)),
         Some(kind) => Some(scrubber.stand_in(kind, value)),
+        // An input may be called `trace`, as a part of the document is.
+        None if words.contains(value) => None,
         None => scrubbed(value),
     };
-    map_strings(json, &mut change, &mut |key| scrubbed(key))
+    map_strings(json, &mut change, &mut |key| if words.contains(key) { None } else { scrubbed(key) })
+}
+
+/// Words that the schema of a document gives a meaning to: its keys, and the values that it names.
+fn words(kind: &str) -> BTreeSet<String> {
+    let schema = types::documents::find(kind).map(|kind| kind.schema().to_value()).unwrap_or_default();
+    let (mut words, mut left) = (BTreeSet::new(), vec![&schema]);
+    while let Some(value) = left.pop() {
+        if let Some(members) = value.as_object() {
+            words.extend(
+                members.get("properties").and_then(Value::as_object).into_iter().flat_map(|keys| keys.keys().cloned()),
+            );
+            let named = members.get("enum").and_then(Value::as_array).into_iter().flatten().chain(members.get("const"));
+            words.extend(named.filter_map(Value::as_str).map(str::to_owned));
+            left.extend(members.values());
+        }
+        left.extend(value.as_array().into_iter().flatten());
+    }
+    words
 }
 
 /// Adds the values at the places of a document to what is looked for everywhere.
@@ -164,6 +186,15 @@ mod tests {
         assert!(!text.contains("tax") && text.contains("took 1.5 s") && text.contains("synthetic"), "{text}");
         let name = scrubber.stand_in(Kind::Input, "tax return.png");
         assert_eq!(text.matches(&name).count(), 2, "{text}");
+    }
+
+    #[test]
+    fn an_input_that_is_called_as_a_part_of_a_document_takes_nothing_from_it() {
+        let metrics = r#"{"schema": "llm-perf/metrics/1", "inputs": [{"name": "trace"}], "trace": {"format": "torch"}, "stages": []}"#;
+        let mut terms = Vec::new();
+        gather("metrics", metrics, &BTreeSet::new(), &mut terms).unwrap();
+        let text = redacted("metrics", metrics, &Scrubber::new([0; 32], terms), &BTreeSet::new()).unwrap();
+        assert!(text.contains(r#""trace": {"#) && !text.contains(r#""name": "trace""#), "{text}");
     }
 
     #[test]

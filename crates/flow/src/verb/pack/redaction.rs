@@ -19,6 +19,7 @@ use super::document::{gather, names_of_ours, redacted};
 use super::scrubber::{Kind, Scrubber, Term};
 use super::words::redacted_command;
 use crate::pipeline::folder::documents::REGIONS;
+use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::{folder::bundle, folder::thumbnails, model::analytic, recorded::provenance, recorded::recording};
 
 /// How hashes are made, as the manifest says it.
@@ -60,7 +61,7 @@ enum Fate {
 impl RedactedRun {
     /// Makes the copy.
     pub(super) fn of(run: &StoredRun) -> Result<Self, UserError> {
-        let folder = TempDir::new().map_err(UserError::io("create a folder in", &std::env::temp_dir()))?;
+        let folder = scratch_folder().map_err(UserError::io("create a folder in", &std::env::temp_dir()))?;
         let salt = chance().map_err(UserError::io("read", Path::new("/dev/urandom")))?;
         let of_metrics = run.has_file("metrics.json");
         let fates: Vec<(&Artifact, Fate)> =

@@ -8,6 +8,9 @@ const PLAIN: [&str; 12] =
 
 /// The words of our own command line: options, keys, numbers and `known` names stay, and what belongs to the user goes.
 pub(super) fn redacted_command(words: &[String], known: &[&str], scrubber: &Scrubber) -> Vec<String> {
+    // A run that kept its arguments, or was made before a form of secrets was known, has them still.
+    let words =
+        &collect::masked_always(words).iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()[..];
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let own = words[..end].iter().enumerate().map(|(place, word)| match place {
         0 => program(word),
@@ -31,7 +34,7 @@ pub(super) fn one_word(word: &str, known: &[&str], scrubber: &Scrubber) -> Strin
     let named = word.split_once('=').filter(|(name, _)| is_name(name.trim_start_matches('-').trim_start_matches('+')));
     match named {
         Some((name, value)) => format!("{name}={}", one_word(value, known, scrubber)),
-        None if word.starts_with('-') && is_name(word.trim_start_matches('-')) => word.to_owned(),
+        None if word.starts_with('-') && is_option(word) => word.to_owned(),
         None => scrubber.stand_in(Kind::Word, word),
     }
 }
@@ -50,6 +53,13 @@ fn is_plain(word: &str) -> bool {
     word.parse::<f64>().is_ok()
         || PLAIN.contains(&word)
         || word.strip_prefix("cuda:").is_some_and(|n| n.parse::<u32>().is_ok())
+}
+
+/// What options are called. Anything may stand behind a dash, a password too.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_start_matches('-');
+    let is_usual = word.len() == 2 || (word.starts_with("--") && !name.contains(|c: char| c.is_ascii_uppercase()));
+    is_usual && is_name(name) && collect::without_tokens(name) == name
 }
 
 /// What an option or a key of a configuration is called.
@@ -85,6 +95,10 @@ mod tests {
         assert_eq!(
             shown("llm-perf profile -- python3 train.py --project acme --steps 8 x=y 7 --api-key=S3CRET -c"),
             "llm-perf profile -- ? ? --project ? --steps 8 x=? 7 --api-key=? -c"
+        );
+        assert_eq!(
+            shown("llm-perf profile -- x --password -S3CRET -S3CRET --hf_S3CRETabcdefghijklmnop"),
+            "llm-perf profile -- ? --password ? ? ?"
         );
     }
 

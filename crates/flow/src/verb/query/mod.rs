@@ -25,6 +25,7 @@ pub use collect::tool::query::QueryEngine;
 pub use error::untaken;
 pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
 
+use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
 use crate::pipeline::tables::files::{TableFiles, some_table_files, table_files};
 use crate::pipeline::tables::of_run as run_tables;
@@ -147,7 +148,7 @@ impl<'a> Prepared<'a> {
             some_table_files(&paths)?;
         }
         let python = interpreter(query.python.as_deref(), &query.engine)?;
-        let folder = tempfile::tempdir().map_err(UserError::io("write", &std::env::temp_dir()))?;
+        let folder = scratch_folder().map_err(UserError::io("write", &std::env::temp_dir()))?;
         // Making tables may take a while, so that everything else that can fail comes first.
         for run in sources.iter().filter_map(Source::run) {
             let made = folder.path().join("tables").join(&run.manifest().run_id);

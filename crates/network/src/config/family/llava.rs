@@ -92,7 +92,7 @@ fn tower(fields: &Fields<'_>) -> Result<SquareTowerConfig, ConfigProblem> {
         [("hidden_size", 768), ("intermediate_size", 3072), ("num_hidden_layers", 12), ("num_attention_heads", 12)]
             .map(|(name, default)| vision.size_or(name, default));
     let [width, inner, layers, heads] = [width?, inner?, layers?, heads?];
-    vision.at_most("num_hidden_layers", layers, 10_000)?;
+    vision.at_most("num_hidden_layers", layers, crate::config::fields::MOST_LAYERS)?;
     vision.divides(("hidden_size", width), ("num_attention_heads", heads))?;
     let (patch, activation, epsilon) = match kind {
         SquareTowerKind::Clip => (32, ActivationKind::QuickGelu, 1e-5),

@@ -1,7 +1,7 @@
 //! A command measured from outside: its page and its lines on a terminal.
 
 use types::view::{CommandView, RunView};
-use types::{CommandFacts, CommandRun, Environment, Nanos};
+use types::{CommandFacts, CommandRun, Count, Environment, Nanos};
 
 use super::phrase::{environment, overhead};
 use super::quality::quality;
@@ -167,9 +167,9 @@ fn notes(run: &RunView<'_>) -> Vec<String> {
         let causes = run.disturbance_causes.join("; ");
         notes.push(format!("{disturbed} of {} disturbed ({})", count(all, "run"), prose(&causes)));
     }
-    let left: u32 = runs().map(|run| run.left_running).sum();
+    let left = runs().map(|run| run.left_running).sum::<Count>().get();
     if left > 0 {
-        notes.push(format!("{} still running after the command exited, and terminated", count(left.into(), "process")));
+        notes.push(format!("{} still running after the command exited, and terminated", count(left, "process")));
     }
     notes
 }

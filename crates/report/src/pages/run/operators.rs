@@ -1,7 +1,7 @@
 //! `operators.md`: what the profiled pass spent its time and memory on.
 
 use types::view::RunView;
-use types::{Bytes, Metrics, Nanos, OperatorSummary, ShapeGroup};
+use types::{Bytes, Count, Metrics, Nanos, OperatorSummary, ShapeGroup};
 
 use super::phrase::{device, model, overhead};
 use crate::render::Page;
@@ -57,7 +57,7 @@ impl OperatorSums {
     pub(crate) fn of(metrics: &Metrics) -> Self {
         let all = &metrics.breakdown.operators;
         Self {
-            calls: all.iter().map(|operator| operator.calls).sum(),
+            calls: all.iter().map(|operator| operator.calls).sum::<Count>().get(),
             total_ns: all.iter().map(|operator| operator.total_ns).sum(),
             self_ns: all.iter().map(|operator| operator.self_ns).sum(),
             device_ns: all.iter().map(|operator| operator.device_ns).sum(),
