@@ -1,5 +1,8 @@
 //! The table of architectures: the names each goes by, and how its configuration is read.
 
+use std::sync::LazyLock;
+
+use super::family::described::{self, Described};
 use super::fields::Fields;
 use super::{
     ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
@@ -7,21 +10,42 @@ use super::{
 };
 
 /// One architecture: the names it goes by and how its configuration is read.
+#[derive(Clone, Copy)]
 pub(super) struct Architecture {
     /// Entry of `architectures`.
     pub(super) name: &'static str,
     /// `model_type`.
     pub(super) model_type: &'static str,
-    pub(super) read: ReadConfig,
+    read: Reader,
 }
 
-pub(super) const ARCHITECTURES: &[Architecture] = &[
+/// How a configuration is read.
+#[derive(Clone, Copy)]
+enum Reader {
+    By(ReadConfig),
+    Described(&'static Described),
+}
+
+/// Every architecture: those with readers of their own, then those that are rows of data.
+pub(super) fn architectures() -> &'static [Architecture] {
+    static ALL: LazyLock<Vec<Architecture>> = LazyLock::new(|| {
+        let described = described::ROWS.iter().map(|row| Architecture {
+            name: row.family.names.causal,
+            model_type: row.model_type,
+            read: Reader::Described(row),
+        });
+        ARCHITECTURES.iter().copied().chain(described).collect()
+    });
+    &ALL
+}
+
+const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "DeepseekOCRForCausalLM",
         model_type: "deepseek_vl_v2",
-        read: |fields| {
+        read: Reader::By(|fields| {
             deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
-        },
+        }),
     },
     decoder("LlamaForCausalLM", "llama", |fields| boxed(family::llama::read(fields))),
     decoder("MistralForCausalLM", "mistral", |fields| boxed(family::mistral::read(fields))),
@@ -121,18 +145,18 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
-        read: |fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet),
+        read: Reader::By(|fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet)),
     },
 ];
 
 pub(super) type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
 const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
-    Architecture { name, model_type, read }
+    Architecture { name, model_type, read: Reader::By(read) }
 }
 
 const fn encoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
-    Architecture { name, model_type, read }
+    Architecture { name, model_type, read: Reader::By(read) }
 }
 
 fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Result<ModelConfig, ConfigProblem> {
@@ -157,30 +181,57 @@ fn seeing(config: Result<vision::VisionLanguageConfig, ConfigProblem>) -> Result
 
 /// The decoder of a model whose other parts are not known, or the problem of the whole where that is not known either.
 pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<ModelConfig, ConfigProblem> {
-    let Some(text) = language_part(fields)? else { return Err(problem) };
-    let kind = text.optional_text("model_type")?;
-    if !kind.is_some_and(|kind| ARCHITECTURES.iter().any(|known| known.is_family(&kind))) {
+    let Some((place, text)) = language_part(fields)? else { return Err(problem) };
+    if !text.kind().is_some_and(|kind| architectures().iter().any(|known| known.is_family(kind))) {
         return Err(problem);
     }
     let ModelConfig::Decoder(mut decoder) = read_named(&text, "")? else { return Err(problem) };
-    decoder.tied_embeddings = fields.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
-    decoder.dtype = fields.dtype()?.unwrap_or(decoder.dtype);
+    for around in [fields, &place] {
+        decoder.tied_embeddings = around.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
+        decoder.dtype = around.dtype()?.unwrap_or(decoder.dtype);
+    }
     let whole = fields.text_list("architectures")?.into_iter().next();
     decoder.part_of = match whole {
         None => fields.optional_text("model_type")?,
         whole => whole,
     };
+    for around in [fields, &place] {
+        for field in around.names().filter(|name| is_a_part(name)) {
+            if let Some(part) = around.optional_object(field)?
+                && !decoder.left_out.iter().any(|known| known.field == field)
+            {
+                decoder.left_out.push(decoder::LeftOut { field: field.to_owned(), parameters: estimated(&part)? });
+            }
+        }
+    }
     Ok(ModelConfig::Decoder(decoder))
 }
 
-/// The fields of the decoder in a file of several parts.
-fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<Fields<'a>>, ConfigProblem> {
+/// Whether a field describes a part of a model beside its decoder.
+fn is_a_part(name: &str) -> bool {
+    const NO_PARTS: &[&str] =
+        &["text_config", "llm_config", "language_config", "thinker_config", "quantization_config", "compression_config"];
+    name.ends_with("_config") && !NO_PARTS.contains(&name)
+}
+
+/// What layers of a transformer of these sizes have: four matrices of attention and two or three of the feed-forward.
+fn estimated(part: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
+    let width = part.optional_size_of(&["hidden_size", "embed_dim", "d_model", "width"])?;
+    let layers = part.optional_size_of(&["num_hidden_layers", "depth", "layers", "encoder_layers"])?;
+    let (Some(width), Some(layers)) = (width, layers) else { return Ok(None) };
+    let inner = part.optional_size_of(&["intermediate_size", "encoder_ffn_dim"])?.unwrap_or(4 * width);
+    let each = width.saturating_mul(4 * width + 2 * inner);
+    Ok(Some(each.saturating_mul(layers.min(super::fields::MOST_LAYERS))))
+}
+
+/// The fields of the decoder in a file of several parts, behind those around them.
+fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<(Fields<'a>, Fields<'a>)>, ConfigProblem> {
     // A model that speaks has one that thinks in it.
     let thinker = fields.optional_object("thinker_config")?;
     for place in [Some(fields), thinker.as_ref()].into_iter().flatten() {
         for name in ["text_config", "llm_config", "language_config"] {
             if let Some(text) = place.optional_object(name)? {
-                return Ok(Some(text));
+                return Ok(Some((place.clone(), text)));
             }
         }
     }
@@ -189,13 +240,13 @@ fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<Fields<'a>>, ConfigPr
 
 /// Names of the architectures that can be read.
 pub fn supported() -> impl Iterator<Item = &'static str> {
-    ARCHITECTURES.iter().map(|architecture| architecture.name)
+    architectures().iter().map(|architecture| architecture.name)
 }
 
 /// Families that can be read, by `model_type`.
 pub fn families() -> impl Iterator<Item = &'static str> {
-    let is_first = |at: usize, kind: &str| ARCHITECTURES[..at].iter().all(|earlier| earlier.model_type != kind);
-    let rows = ARCHITECTURES.iter().enumerate();
+    let is_first = |at: usize, kind: &str| architectures()[..at].iter().all(|earlier| earlier.model_type != kind);
+    let rows = architectures().iter().enumerate();
     rows.filter(move |(at, row)| is_first(*at, row.model_type)).map(|(_, row)| row.model_type)
 }
 
@@ -209,6 +260,14 @@ const OTHER_NAMES: [(&str, &str); 5] = [
 ];
 
 impl Architecture {
+    /// Reads a file.
+    pub(super) fn read(&self, fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
+        match self.read {
+            Reader::By(read) => read(fields),
+            Reader::Described(row) => boxed(described::read(fields, row)),
+        }
+    }
+
     /// Whether files of that `model_type` are read so.
     pub(super) fn is_family(&self, kind: &str) -> bool {
         self.model_type == kind || OTHER_NAMES.contains(&(kind, self.model_type))
@@ -221,14 +280,14 @@ impl Architecture {
         if named.is_empty() && model_type.is_none() {
             return Err(ConfigProblem::Missing { field: "architectures".into(), expected: "a list of one class name" });
         }
-        let found = ARCHITECTURES.iter().find(|known| {
+        let found = architectures().iter().find(|known| {
             named.iter().any(|name| name == known.name)
                 || (named.is_empty() && model_type.as_deref().is_some_and(|kind| known.is_family(kind)))
         });
         found.ok_or_else(|| {
             let class = named.into_iter().next();
             let class_of =
-                |kind: &str| ARCHITECTURES.iter().find(|known| known.model_type == kind).map_or("", |known| known.name);
+                |kind: &str| architectures().iter().find(|known| known.model_type == kind).map_or("", |known| known.name);
             // A misspelt name is the name; any other is known by what the model is built of.
             let spelt = match (&class, &model_type) {
                 (Some(class), _) => nearest(class, supported()),

@@ -65,6 +65,17 @@ pub struct DecoderConfig {
     pub quantisation: Option<Quantisation>,
     /// The model it is the decoder of, where the other parts are not known.
     pub part_of: Option<String>,
+    /// The parts that are left out: their fields, and their parameters as far as those can be estimated.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A part of a model that is not modelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Field of the file that describes it.
+    pub field: String,
+    /// What its layers have, by their sizes; absent where those are unknown.
+    pub parameters: Option<u64>,
 }
 
 /// Learned positions.
@@ -136,6 +147,10 @@ pub enum NormKind {
     Layer,
     /// The same without a bias.
     LayerWithoutBias,
+    /// The root of the mean square, without a weight.
+    BareRms,
+    /// The deviation from the mean, without a weight or a bias.
+    BareLayer,
 }
 
 /// Where norms stand in a layer.
@@ -158,6 +173,11 @@ impl DecoderConfig {
     /// Class of the published model.
     pub fn class(&self) -> &'static str {
         self.family.names.causal
+    }
+
+    /// Parameters of the table of embeddings.
+    pub fn table(&self) -> u64 {
+        (self.vocabulary + self.further_tokens).saturating_mul(self.width)
     }
 
     /// Parameters of the experts that a token does not go to, in all layers.

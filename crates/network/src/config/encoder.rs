@@ -157,7 +157,7 @@ impl EncoderConfig {
             segments: fields.size_or("type_vocab_size", 2)?,
             epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
             tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Fp32)?,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod attention;
+mod class_defaults;
 pub mod decoder;
 pub mod deepseek_ocr;
 pub mod encoder;
@@ -18,10 +19,12 @@ pub mod t5;
 pub mod vision;
 pub mod whisper;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use types::DType;
 
-use architecture::{ARCHITECTURES, Architecture, nearest, text_only};
+use architecture::{Architecture, architectures, nearest, text_only};
 pub use architecture::{families, supported};
 pub(crate) use family::Names;
 use fields::Fields;
@@ -51,15 +54,15 @@ pub enum ModelConfig {
 
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
 fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
-    let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
-    let found = ARCHITECTURES.iter().find(|known| known.is_family(&kind));
-    let known = || ARCHITECTURES.iter().map(|known| known.model_type);
+    let kind = fields.kind().unwrap_or(default);
+    let found = architectures().iter().find(|known| known.is_family(kind));
+    let known = || architectures().iter().map(|known| known.model_type);
     let architecture = found.ok_or_else(|| {
         fields.wrong("model_type", format!("\"{kind}\""), {
-            format!("a supported family; the nearest is `{}`", nearest(&kind, known()))
+            format!("a supported family; the nearest is `{}`", nearest(kind, known()))
         })
     })?;
-    (architecture.read)(fields)
+    architecture.read(&fields.clone().of_class(architecture.model_type))
 }
 
 /// Most experts of all layers together: a network is built expert by expert. Four times those of Kimi-K2.
@@ -82,7 +85,16 @@ fn bounded(decoder: &decoder::DecoderConfig) -> Result<(), ConfigProblem> {
     }
 }
 
-impl ModelConfig {
+/// A configuration, and what its file leaves to the published class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigFile {
+    /// The configuration.
+    pub config: ModelConfig,
+    /// Sizes that the file does not state and the class has: their paths and values.
+    pub assumed: BTreeMap<String, String>,
+}
+
+impl ConfigFile {
     /// Reads the text of a `config.json`; `file` is what errors call it.
     pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
         let fail = |problem| ConfigError { file: file.to_owned(), problem };
@@ -90,23 +102,39 @@ impl ModelConfig {
             fail(ConfigProblem::Syntax { line: error.line(), column: error.column(), message: plain(&error) })
         })?;
         let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
-        let fields = Fields::new(object);
-        let mut config = match Architecture::of(&fields) {
-            Ok(architecture) => match (architecture.read)(&fields) {
-                // Pixtral is LLaVA's class with an encoder of its own.
-                Err(problem) if family::llava::has_unknown_tower(&fields) => {
-                    text_only(&fields, problem).map_err(fail)?
-                }
-                read => read.map_err(fail)?,
-            },
-            Err(problem) => text_only(&fields, problem).map_err(fail)?,
+        Self::read(Fields::new(object)).map_err(fail)
+    }
+
+    fn read(fields: Fields<'_>) -> Result<Self, ConfigProblem> {
+        let (fields, mut config) = match Architecture::of(&fields) {
+            Ok(architecture) => {
+                let fields = fields.of_class(architecture.model_type);
+                fields.states_a_width()?;
+                let read = match architecture.read(&fields) {
+                    // Pixtral is LLaVA's class with an encoder of its own.
+                    Err(problem) if family::llava::has_unknown_tower(&fields) => text_only(&fields, problem)?,
+                    read => read?,
+                };
+                (fields, read)
+            }
+            Err(problem) => {
+                let read = text_only(&fields, problem)?;
+                (fields, read)
+            }
         };
         let dtype = config.dtype();
         if let Some(decoder) = config.decoder_mut() {
-            bounded(decoder).map_err(fail)?;
-            decoder.quantisation = quantisation::Quantisation::read(&fields, dtype).map_err(fail)?;
+            bounded(decoder)?;
+            decoder.quantisation = quantisation::Quantisation::read(&fields, dtype)?;
         }
-        Ok(config)
+        Ok(Self { config, assumed: fields.assumed() })
+    }
+}
+
+impl ModelConfig {
+    /// Reads the text of a `config.json`; `file` is what errors call it.
+    pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
+        ConfigFile::from_json(file, text).map(|file| file.config)
     }
 
     /// The same, kept as a checkpoint says.
@@ -194,7 +222,7 @@ impl ModelConfig {
     /// `model_type` of its family.
     pub fn family(&self) -> &'static str {
         let class = self.facts().class;
-        ARCHITECTURES.iter().find(|known| known.name == class).map_or("", |known| known.model_type)
+        architectures().iter().find(|known| known.name == class).map_or("", |known| known.model_type)
     }
 
     /// Tokens it knows; absent for networks that take none.
@@ -339,7 +367,7 @@ mod tests {
         );
         assert!(blocks.contains("`blocks` is 1000000000; expected at most 10000"), "{blocks}");
         let mixture = r#"{"architectures": ["MixtralForCausalLM"], "hidden_size": 64, "intermediate_size": 64,
-            "num_hidden_layers": 200, "num_attention_heads": 4, "vocab_size": 100, "num_local_experts": 9984,
+            "num_hidden_layers": 200, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "num_local_experts": 9984,
             "num_experts_per_tok": 2, "rms_norm_eps": 1e-5, "hidden_act": "silu"}"#;
         let experts = problem(mixture);
         assert!(experts.contains("1996800 experts") && experts.contains("at most 100000"), "{experts}");

@@ -24,6 +24,7 @@ pub struct LanguageModel {
 #[derive(Debug)]
 pub(crate) struct Decoder {
     embedding: Embedding,
+    embedding_norm: Option<Norm>,
     positions: Option<(Embedding, PositionsConfig)>,
     per_layer: Option<PerLayerEmbeddings>,
     streams: Option<Streams>,
@@ -131,6 +132,8 @@ impl Decoder {
         let sizes = [config.vocabulary + config.further_tokens, config.width];
         let embedding =
             Embedding::scaled(builder, names.embedding_module, names.embedding, sizes, config.embedding_scale);
+        let embedding_norm = (!names.embedding_norm.is_empty())
+            .then(|| Norm::new(builder, names.embedding_norm, names.norm, config.width, config.norm));
         let positions = config.positions.map(|positions| {
             let (name, class) = names.positions;
             (Embedding::scaled(builder, name, class, [positions.rows, config.width], None), positions)
@@ -150,7 +153,7 @@ impl Decoder {
             layers: config.layers.iter().map(|layer| kept(layer, config.width)).collect(),
             dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
         };
-        Self { embedding, positions, per_layer, streams, hyper, layers, norm, cache }
+        Self { embedding, embedding_norm, positions, per_layer, streams, hyper, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {
@@ -159,7 +162,10 @@ impl Decoder {
 
     /// Token ids `[B, S]`, the first at position `offset`, to embeddings.
     pub(crate) fn embed<B: Backend>(&self, b: &mut B, ids: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
-        let embedded = self.embedding.forward(b, ids)?;
+        let mut embedded = self.embedding.forward(b, ids)?;
+        if let Some(norm) = &self.embedding_norm {
+            embedded = norm.forward(b, &embedded)?;
+        }
         let Some((table, config)) = &self.positions else { return Ok(embedded) };
         let [_, length, width] = [0, 1, 2].map(|dim| b.shape(&embedded).dims()[dim]);
         // A position past the table costs what the last one costs; a network that computes never asks for it.

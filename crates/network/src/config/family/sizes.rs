@@ -71,8 +71,7 @@ impl Sizes {
             epsilon: epsilon(fields)?,
             rotary: rotary(fields, theta, head_width)?,
             tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
-            // What Hugging Face takes where a configuration does not say.
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
 
@@ -102,7 +101,7 @@ impl Sizes {
             epsilon,
             rotary: RotaryConfig { theta: 10_000.0, width: head_width, form },
             tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
 
@@ -195,6 +194,7 @@ impl Sizes {
             dtype: self.dtype,
             quantisation: None,
             part_of: None,
+            left_out: Vec::new(),
         }
     }
 
@@ -252,7 +252,7 @@ fn activation(fields: &Fields<'_>) -> Result<ActivationKind, ConfigProblem> {
 
 /// The nonlinearity the file names, where it names one.
 pub(super) fn activation_of(fields: &Fields<'_>) -> Result<Option<ActivationKind>, ConfigProblem> {
-    for name in ["hidden_activation", "hidden_act"] {
+    for name in ["hidden_activation", "hidden_act", "activation_function"] {
         if let Some(text) = fields.optional_text(name)? {
             let known = activation_named(&text);
             let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");
