@@ -58,6 +58,12 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
     decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
     decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
+    decoder("Glm4MoeLiteForCausalLM", "glm4_moe_lite", |fields| boxed(family::deepseek::read_glm_lite(fields))),
+    decoder("YoutuForCausalLM", "youtu", |fields| boxed(family::deepseek::read_youtu(fields))),
+    decoder("AXK1ForCausalLM", "axk1", |fields| boxed(family::deepseek::read_axk1(fields))),
+    decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
+    decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),
+    decoder("FalconMambaForCausalLM", "falcon_mamba", |fields| boxed(family::state_space::read_mamba(fields, true))),
     decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
     decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
@@ -132,6 +138,8 @@ const ARCHITECTURES: &[Architecture] = &[
     encoder("XLMRobertaForMaskedLM", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     encoder("XLMRobertaForSequenceClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("CamembertModel", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
+    encoder("CamembertForMaskedLM", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
     encoder("ModernBertModel", "modernbert", modern),
     encoder("ModernBertForMaskedLM", "modernbert", modern),
     encoder("ModernBertForSequenceClassification", "modernbert", modern),
@@ -209,8 +217,14 @@ pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<M
 
 /// Whether a field describes a part of a model beside its decoder.
 fn is_a_part(name: &str) -> bool {
-    const NO_PARTS: &[&str] =
-        &["text_config", "llm_config", "language_config", "thinker_config", "quantization_config", "compression_config"];
+    const NO_PARTS: &[&str] = &[
+        "text_config",
+        "llm_config",
+        "language_config",
+        "thinker_config",
+        "quantization_config",
+        "compression_config",
+    ];
     name.ends_with("_config") && !NO_PARTS.contains(&name)
 }
 
@@ -251,12 +265,25 @@ pub fn families() -> impl Iterator<Item = &'static str> {
 }
 
 /// Decoders that have a name of their own, and the parts and fields of another family.
-const OTHER_NAMES: [(&str, &str); 5] = [
+const OTHER_NAMES: [(&str, &str); 18] = [
     ("kimi_k2", "deepseek_v3"),
     ("glm4v_text", "glm4"),
     ("glm4v_moe_text", "glm4_moe"),
     ("qwen2_5_omni_text", "qwen2"),
     ("qwen3_omni_moe_text", "qwen3_moe"),
+    ("qwen2_vl_text", "qwen2"),
+    ("qwen2_5_vl_text", "qwen2"),
+    ("qwen3_vl_text", "qwen3"),
+    ("qwen3_vl_moe_text", "qwen3_moe"),
+    ("paddleocr_vl_text", "ernie4_5"),
+    ("granite4_vision_text", "granite"),
+    ("granite_docling_text", "granite"),
+    ("emu3_text_model", "llama"),
+    ("iquestcoder", "llama"),
+    ("hunyuan_vl_text", "hunyuan_v1_dense"),
+    ("gemma4_unified_text", "gemma4_text"),
+    ("glm_ocr_text", "glm4"),
+    ("gpt-sw3", "gpt2"),
 ];
 
 impl Architecture {
@@ -280,14 +307,23 @@ impl Architecture {
         if named.is_empty() && model_type.is_none() {
             return Err(ConfigProblem::Missing { field: "architectures".into(), expected: "a list of one class name" });
         }
-        let found = architectures().iter().find(|known| {
-            named.iter().any(|name| name == known.name)
-                || (named.is_empty() && model_type.as_deref().is_some_and(|kind| known.is_family(kind)))
-        });
+        let is_family = |known: &Self| model_type.as_deref().is_some_and(|kind| known.is_family(kind));
+        let exact =
+            |known: &&Self| named.iter().any(|name| name == known.name) || (named.is_empty() && is_family(known));
+        // Another spelling, another head, or a class that is another family's under a name of its own.
+        let has_parts = language_part(fields)?.is_some();
+        let spelt = |known: &&Self| {
+            let same = |name: &String| stem(name) == stem(known.name);
+            let renamed =
+                || OTHER_NAMES.iter().any(|(kind, _)| model_type.as_deref() == Some(kind)) && is_family(known);
+            !has_parts && (named.iter().any(same) || (!known.name.starts_with("Deepseek") && renamed()))
+        };
+        let found = architectures().iter().find(exact).or_else(|| architectures().iter().find(spelt));
         found.ok_or_else(|| {
             let class = named.into_iter().next();
-            let class_of =
-                |kind: &str| architectures().iter().find(|known| known.model_type == kind).map_or("", |known| known.name);
+            let class_of = |kind: &str| {
+                architectures().iter().find(|known| known.model_type == kind).map_or("", |known| known.name)
+            };
             // A misspelt name is the name; any other is known by what the model is built of.
             let spelt = match (&class, &model_type) {
                 (Some(class), _) => nearest(class, supported()),
@@ -303,6 +339,38 @@ impl Architecture {
             }
         })
     }
+}
+
+/// Ends of class names: the heads that a model is published with.
+const HEADS: [&str; 9] = [
+    "ForCausalLM",
+    "LMHeadModel",
+    "WithLMHeadModel",
+    "ForConditionalGeneration",
+    "ForMaskedLM",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "ForRewardModel",
+    "Model",
+];
+
+/// A class name without its head, however it is spelt.
+fn stem(class: &str) -> String {
+    let bare = HEADS.iter().filter_map(|head| class.strip_suffix(head)).min_by_key(|bare| bare.len());
+    bare.unwrap_or(class).chars().filter(|letter| *letter != '_').collect::<String>().to_lowercase()
+}
+
+/// The head that the class a file names has on a decoder.
+pub(super) fn decoder_head(fields: &Fields<'_>) -> Result<decoder::DecoderHead, ConfigProblem> {
+    let class = fields.text_list("architectures")?.into_iter().next().unwrap_or_default();
+    Ok(match () {
+        () if class.ends_with("ForSequenceClassification") || class.ends_with("ForTokenClassification") => {
+            decoder::DecoderHead::Scores(encoder::labels(fields)?)
+        }
+        () if class.ends_with("LMHeadModel") => decoder::DecoderHead::Tokens,
+        () if class.ends_with("Model") && !class.ends_with("ForRewardModel") => decoder::DecoderHead::Absent,
+        () => decoder::DecoderHead::Tokens,
+    })
 }
 
 /// The known name most like `asked`.

@@ -1,5 +1,6 @@
 //! What the configuration classes of transformers take where a file does not say, and the other names they give fields:
-//! `class_defaults.json`, which `tools/class_defaults.py` writes and checks.
+//! `class_defaults.json`, which `tools/class_defaults.py` writes and checks, and `remote_classes.json` for classes published
+//! beside their weights.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,9 +8,10 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 static CLASSES: LazyLock<BTreeMap<String, ClassDefaults>> = LazyLock::new(|| {
-    let table: Value = serde_json::from_str(include_str!("class_defaults.json")).unwrap_or_default();
-    let classes = table.get("classes").and_then(Value::as_object);
-    classes.into_iter().flatten().map(|(kind, row)| (kind.clone(), ClassDefaults::of_row(row))).collect()
+    let tables = [include_str!("class_defaults.json"), include_str!("remote_classes.json")];
+    let tables = tables.map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
+    let classes = tables.iter().filter_map(|table| table.get("classes")?.as_object());
+    classes.flatten().map(|(kind, row)| (kind.clone(), ClassDefaults::of_row(row))).collect()
 });
 
 /// One class.

@@ -6,7 +6,7 @@ use types::DType;
 
 pub use super::attention::{
     AttentionConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections, EntryIndexerConfig, FusedOrder,
-    GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, RotaryConfig, ShortConvConfig,
+    GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, RotaryConfig, SelectionNorms, ShortConvConfig,
     StateSpaceConfig, StateSpaceKind, Values,
 };
 pub use super::feed_forward::{
@@ -45,6 +45,8 @@ pub struct DecoderConfig {
     pub residual_scale: Option<f64>,
     /// Factor on logits.
     pub logit_scale: Option<f64>,
+    /// What stands behind the last norm.
+    pub head: DecoderHead,
     /// Whether the head has a bias.
     pub head_bias: bool,
     /// Whether the head shares the token embedding's table.
@@ -67,6 +69,17 @@ pub struct DecoderConfig {
     pub part_of: Option<String>,
     /// The parts that are left out: their fields, and their parameters as far as those can be estimated.
     pub left_out: Vec<LeftOut>,
+}
+
+/// What stands behind the last norm of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecoderHead {
+    /// Scores of all tokens.
+    Tokens,
+    /// So many scores, without a bias: a classifier or reward model.
+    Scores(u64),
+    /// Nothing: an embedder.
+    Absent,
 }
 
 /// A part of a model that is not modelled.
@@ -211,7 +224,7 @@ impl PartialEq for DecoderConfig {
             && (self.embedding_scale, self.tied_embeddings, self.logit_softcap)
                 == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
             && self.further_tokens == other.further_tokens
-            && self.exact_positions == other.exact_positions
+            && (self.exact_positions, self.head) == (other.exact_positions, other.head)
             && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
                 == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
             && (self.layer_scalar, self.per_layer, self.streams, self.hyper)

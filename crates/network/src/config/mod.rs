@@ -123,9 +123,18 @@ impl ConfigFile {
             }
         };
         let dtype = config.dtype();
+        if let ModelConfig::Decoder(decoder) = &mut config
+            && decoder.part_of.is_none()
+        {
+            decoder.head = architecture::decoder_head(&fields)?;
+        }
         if let Some(decoder) = config.decoder_mut() {
             bounded(decoder)?;
             decoder.quantisation = quantisation::Quantisation::read(&fields, dtype)?;
+        } else if let ModelConfig::Encoder(encoder) = &mut config {
+            encoder.quantisation = quantisation::Quantisation::read(&fields, dtype)?;
+        } else {
+            t5::unquantised(&fields)?;
         }
         Ok(Self { config, assumed: fields.assumed() })
     }
@@ -216,7 +225,10 @@ impl ModelConfig {
 
     /// How its checkpoint is quantised, where it is.
     pub fn quantisation(&self) -> Option<&quantisation::Quantisation> {
-        self.decoder()?.quantisation.as_ref()
+        match self {
+            Self::Encoder(config) => config.quantisation.as_ref(),
+            _ => self.decoder()?.quantisation.as_ref(),
+        }
     }
 
     /// `model_type` of its family.
@@ -312,9 +324,9 @@ mod tests {
 
     #[test]
     fn an_unknown_family_says_what_it_has_that_no_family_here_has() {
-        let mpt = problem(r#"{"model_type": "mpt", "is_encoder_decoder": true, "alibi": false}"#);
-        assert!(mpt.contains("`mpt`") && mpt.contains("a text encoder (`is_encoder_decoder`)"), "{mpt}");
-        assert!(!mpt.contains("alibi"), "{mpt}");
+        let fsmt = problem(r#"{"model_type": "fsmt", "is_encoder_decoder": true, "alibi": false}"#);
+        assert!(fsmt.contains("`fsmt`") && fsmt.contains("a text encoder (`is_encoder_decoder`)"), "{fsmt}");
+        assert!(!fsmt.contains("alibi"), "{fsmt}");
         let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
         assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);

@@ -189,10 +189,19 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_by_its_field() {
         for (text, wanted) in [
-            (r#"{"model_type": "t5", "d_model": 512, "feed_forward_proj": "gated-tanh"}"#, "`feed_forward_proj` is \"gated-tanh\""),
+            (
+                r#"{"model_type": "t5", "d_model": 512, "feed_forward_proj": "gated-tanh"}"#,
+                "`feed_forward_proj` is \"gated-tanh\"",
+            ),
             (r#"{"model_type": "t5", "d_model": 512, "relative_attention_num_buckets": 30}"#, "a multiple of 4"),
-            (r#"{"model_type": "t5", "d_model": 512, "relative_attention_max_distance": 8}"#, "`relative_attention_max_distance` is 8"),
-            (r#"{"model_type": "t5", "d_model": 512, "quantization_config": {"quant_method": "fp8"}}"#, "only unquantised weights"),
+            (
+                r#"{"model_type": "t5", "d_model": 512, "relative_attention_max_distance": 8}"#,
+                "`relative_attention_max_distance` is 8",
+            ),
+            (
+                r#"{"model_type": "t5", "d_model": 512, "quantization_config": {"quant_method": "fp8"}}"#,
+                "only unquantised weights",
+            ),
             (r#"{"architectures": ["T5EncoderModel"], "model_type": "t5"}"#, "`T5EncoderModel`"),
         ] {
             let error = read(text).unwrap_err();

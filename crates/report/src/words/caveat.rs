@@ -33,12 +33,10 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
             "The peak rates were measured while the machine was busy, so MFU and MBU may be too high ({reason}).",
             "Run `llm-perf doctor --calibrate` on an idle machine.",
         ],
-        CaveatKind::PartlyModelled => {
-            &[
-                "Only the language decoder of {whole} is modelled; every number leaves its other parts out.",
-                "*parts Left out: `{part}`[[, about {parameters|parameter} by its sizes, {share} of the model]].",
-            ]
-        }
+        CaveatKind::PartlyModelled => &[
+            "Only the language decoder of {whole} is modelled; every number leaves its other parts out.",
+            "*parts Left out: `{part}`[[, about {parameters|parameter} by its sizes, {share} of the model]].",
+        ],
         CaveatKind::AssumedDtype => &[
             "The model's configuration states no element type; {dtype} is assumed. Set `model.dtype` if it is another.",
         ],

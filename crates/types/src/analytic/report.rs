@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    AttentionKind, Bytes, BytesPerSecond, Caveat, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, LogitsKind, Origin,
-    PageKind, Parallel, Quantisation, RoutingKind, Traffic,
+    AttentionKind, Bytes, BytesPerSecond, Caveat, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, LogitsKind,
+    Origin, PageKind, Parallel, Quantisation, RoutingKind, Traffic,
 };
 
 /// The model.

@@ -94,9 +94,7 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, UserError> {
             return Err(UserError::usage("model.config is `file`, but model.config_path is not set")
                 .hint("set it with model.config_path=FILE, or use --model FILE"));
         }
-        (ConfigSource::File, Some(path)) => {
-            (path.display().to_string(), read(path)?)
-        }
+        (ConfigSource::File, Some(path)) => (path.display().to_string(), read(path)?),
     };
     let ReadModel { config, dtype: stated, assumed } = read;
     let wanted_dtype = settings.dtype.as_deref().map(element_type).transpose()?;

@@ -38,6 +38,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
     const READERS: [&[&Family]; 5] =
         [dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES];
     let own = [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten().copied();
+    let own = own.chain(deepseek::LATER.iter().copied());
     own.chain(described::ROWS.iter().map(|row| &row.family))
 }
 

@@ -5,8 +5,8 @@ use types::{ActivationKind, AttentionDetail, DType, RotaryForm, RotaryLayout, Ro
 use super::Family;
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig, NormKind,
-    NormPlacement, RotaryConfig, Values,
+    AttentionConfig, DecoderConfig, DecoderHead, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig,
+    NormConfig, NormKind, NormPlacement, RotaryConfig, Values,
 };
 use crate::config::fields::{Fields, MOST_LAYERS};
 
@@ -184,6 +184,7 @@ impl Sizes {
             positions: None,
             residual_scale: None,
             logit_scale: None,
+            head: DecoderHead::Tokens,
             head_bias: false,
             tied_embeddings: self.tied_embeddings,
             logit_softcap: None,

@@ -14,8 +14,8 @@ use super::mixture::{mixture, shared};
 use super::sizes::{Sizes, activation_of};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GateConfig, GroupedConfig, HeadNorms, MixtureConfig,
-    NormKind, NormPlacement, PlainConfig, PositionsConfig,
+    AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GateConfig, GatedConfig, GroupedConfig, HeadNorms,
+    MixtureConfig, NormKind, NormPlacement, PlainConfig, PositionsConfig,
 };
 use crate::config::fields::Fields;
 
@@ -73,6 +73,8 @@ enum Positions {
 #[derive(Clone, Copy, Debug)]
 enum FeedForward {
     Gated,
+    /// Gated, one projection for gate and up.
+    Fused,
     Plain,
 }
 
@@ -182,6 +184,9 @@ impl Described {
     fn dense(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<FeedForwardConfig, ConfigProblem> {
         Ok(match self.feed_forward {
             FeedForward::Gated => sizes.gated(),
+            FeedForward::Fused => {
+                FeedForwardConfig::Gated(GatedConfig { fused: true, ..sizes.gated_of(sizes.intermediate) })
+            }
             FeedForward::Plain => FeedForwardConfig::Plain(PlainConfig {
                 inner: sizes.intermediate,
                 activation: sizes.activation,
@@ -214,8 +219,7 @@ impl Experts {
             name.map_or(Ok(default), |name| fields.count_or(name, default))
         };
         let always = shared(stated(self.shared, u64::from(!self.shared.is_empty()))?, inner);
-        let mut mixture =
-            MixtureConfig { gate: self.gate, shared: always, ..mixture(fields, sizes, count, inner)? };
+        let mut mixture = MixtureConfig { gate: self.gate, shared: always, ..mixture(fields, sizes, count, inner)? };
         mixture.routing.normalise = fields.flag_or("norm_topk_prob", self.normalised)?;
         for name in ["routed_scaling_factor", "route_scale", "router_scaling_factor"] {
             mixture.routing.scale *= fields.number_or(name, 1.0)?;

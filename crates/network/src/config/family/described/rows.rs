@@ -108,15 +108,20 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: Positions::Rotary(0.5, RotaryLayout::Halves),
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::GeluTanh,
-        ..row!("phi", "phi", Names {
-            norm: "LayerNorm",
-            projections: ["q_proj", "k_proj", "v_proj", "dense"],
-            head_norms: ["q_layernorm", "k_layernorm"],
-            final_norm: "final_layernorm",
-            plain_modules: ["fc1", "fc2"],
-            plain_activation: "activation_fn",
-            ..names!("Phi")
-        }, SIDE_BY_SIDE)
+        ..row!(
+            "phi",
+            "phi",
+            Names {
+                norm: "LayerNorm",
+                projections: ["q_proj", "k_proj", "v_proj", "dense"],
+                head_norms: ["q_layernorm", "k_layernorm"],
+                final_norm: "final_layernorm",
+                plain_modules: ["fc1", "fc2"],
+                plain_activation: "activation_fn",
+                ..names!("Phi")
+            },
+            SIDE_BY_SIDE
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -126,11 +131,16 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: PAIRS,
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::GeluTanh,
-        ..row!("gptj", "gptj", Names {
-            projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
-            plain_modules: ["fc_in", "fc_out"],
-            ..gpt!("GPTJ")
-        }, SIDE_BY_SIDE)
+        ..row!(
+            "gptj",
+            "gptj",
+            Names {
+                projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
+                plain_modules: ["fc_in", "fc_out"],
+                ..gpt!("GPTJ")
+            },
+            SIDE_BY_SIDE
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -141,11 +151,12 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: PAIRS,
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::GeluTanh,
-        ..row!("codegen", "codegen", Names {
-            projections: ["", "", "", "out_proj"],
-            plain_modules: ["fc_in", "fc_out"],
-            ..gpt!("CodeGen")
-        }, SIDE_BY_SIDE)
+        ..row!(
+            "codegen",
+            "codegen",
+            Names { projections: ["", "", "", "out_proj"], plain_modules: ["fc_in", "fc_out"], ..gpt!("CodeGen") },
+            SIDE_BY_SIDE
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -154,20 +165,25 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: Positions::Computed,
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::GeluTanh,
-        ..row!("bloom", "bloom", Names {
-            embedding_module: "word_embeddings",
-            embedding_norm: "word_embeddings_layernorm",
-            attention_module: "self_attention",
-            projections: ["", "", "", "dense"],
-            fused_projection: "query_key_value",
-            layer_norms: ["input_layernorm", "", "post_attention_layernorm", ""],
-            plain_modules: ["dense_h_to_4h", "dense_4h_to_h"],
-            plain_activation: "gelu_impl",
-            ..gpt!("Bloom")
-        }, Definitions {
-            attention: "y = dense(softmax(q k^T / sqrt(d) + slope * distance, causal) v), over all cached keys and values",
-            ..CLASSIC
-        })
+        ..row!(
+            "bloom",
+            "bloom",
+            Names {
+                embedding_module: "word_embeddings",
+                embedding_norm: "word_embeddings_layernorm",
+                attention_module: "self_attention",
+                projections: ["", "", "", "dense"],
+                fused_projection: "query_key_value",
+                layer_norms: ["input_layernorm", "", "post_attention_layernorm", ""],
+                plain_modules: ["dense_h_to_4h", "dense_4h_to_h"],
+                plain_activation: "gelu_impl",
+                ..gpt!("Bloom")
+            },
+            Definitions {
+                attention: "y = dense(softmax(q k^T / sqrt(d) + slope * distance, causal) v), over all cached keys and values",
+                ..CLASSIC
+            }
+        )
     },
     Described {
         norm: NormKind::LayerWithoutBias,
@@ -176,20 +192,25 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: Positions::Computed,
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::Gelu,
-        ..row!("mpt", "mpt", Names {
-            layers_module: "blocks",
-            final_norm: "norm_f",
-            fused_projection: "Wqkv",
-            projections: ["", "", "", "out_proj"],
-            layer_norms: ["norm_1", "", "norm_2", ""],
-            mlp_module: "ffn",
-            plain_modules: ["up_proj", "down_proj"],
-            ..gpt!("Mpt")
-        }, Definitions {
-            norm: "y = (x - mean(x)) / sqrt(var(x) + eps) * weight",
-            attention: "y = out_proj(softmax(q k^T / sqrt(d) + slope * distance, causal) v), over all cached keys and values",
-            ..CLASSIC
-        })
+        ..row!(
+            "mpt",
+            "mpt",
+            Names {
+                layers_module: "blocks",
+                final_norm: "norm_f",
+                fused_projection: "Wqkv",
+                projections: ["", "", "", "out_proj"],
+                layer_norms: ["norm_1", "", "norm_2", ""],
+                mlp_module: "ffn",
+                plain_modules: ["up_proj", "down_proj"],
+                ..gpt!("Mpt")
+            },
+            Definitions {
+                norm: "y = (x - mean(x)) / sqrt(var(x) + eps) * weight",
+                attention: "y = out_proj(softmax(q k^T / sqrt(d) + slope * distance, causal) v), over all cached keys and values",
+                ..CLASSIC
+            }
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -199,13 +220,18 @@ pub(in crate::config) static ROWS: &[Described] = &[
         one_key_head_if: Some("multi_query"),
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::GeluTanh,
-        ..row!("gpt_bigcode", "gpt_bigcode", Names {
-            positions: ("wpe", "Embedding"),
-            projections: ["", "", "", "c_proj"],
-            fused_projection: "c_attn",
-            plain_modules: ["c_fc", "c_proj"],
-            ..gpt!("GPTBigCode")
-        }, CLASSIC)
+        ..row!(
+            "gpt_bigcode",
+            "gpt_bigcode",
+            Names {
+                positions: ("wpe", "Embedding"),
+                projections: ["", "", "", "c_proj"],
+                fused_projection: "c_attn",
+                plain_modules: ["c_fc", "c_proj"],
+                ..gpt!("GPTBigCode")
+            },
+            CLASSIC
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -223,14 +249,19 @@ pub(in crate::config) static ROWS: &[Described] = &[
             }
             Ok(decoder)
         },
-        ..row!("gpt_neo", "gpt_neo", Names {
-            positions: ("wpe", "Embedding"),
-            attention: "GPTNeoSelfAttention",
-            attention_module: "attn.attention",
-            projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
-            plain_modules: ["c_fc", "c_proj"],
-            ..gpt!("GPTNeo")
-        }, CLASSIC)
+        ..row!(
+            "gpt_neo",
+            "gpt_neo",
+            Names {
+                positions: ("wpe", "Embedding"),
+                attention: "GPTNeoSelfAttention",
+                attention_module: "attn.attention",
+                projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
+                plain_modules: ["c_fc", "c_proj"],
+                ..gpt!("GPTNeo")
+            },
+            CLASSIC
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -240,16 +271,21 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: Positions::Rotary(0.5, RotaryLayout::Halves),
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::SquaredRelu,
-        ..row!("persimmon", "persimmon", Names {
-            norm: "LayerNorm",
-            fused_projection: "query_key_value",
-            projections: ["", "", "", "dense"],
-            head_norms: ["q_layernorm", "k_layernorm"],
-            final_norm: "final_layernorm",
-            plain_modules: ["dense_h_to_4h", "dense_4h_to_h"],
-            plain_activation: "act",
-            ..names!("Persimmon")
-        }, CLASSIC)
+        ..row!(
+            "persimmon",
+            "persimmon",
+            Names {
+                norm: "LayerNorm",
+                fused_projection: "query_key_value",
+                projections: ["", "", "", "dense"],
+                head_norms: ["q_layernorm", "k_layernorm"],
+                final_norm: "final_layernorm",
+                plain_modules: ["dense_h_to_4h", "dense_4h_to_h"],
+                plain_activation: "act",
+                ..names!("Persimmon")
+            },
+            CLASSIC
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -257,17 +293,22 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: Positions::Computed,
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::Gelu,
-        ..row!("xglm", "xglm", Names {
-            norm: "LayerNorm",
-            embedding: "XGLMScaledWordEmbedding",
-            final_norm: "layer_norm",
-            projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
-            layer_norms: ["self_attn_layer_norm", "", "final_layer_norm", ""],
-            mlp_module: "",
-            plain_modules: ["fc1", "fc2"],
-            plain_activation: "activation_fn",
-            ..names!("XGLM")
-        }, CLASSIC)
+        ..row!(
+            "xglm",
+            "xglm",
+            Names {
+                norm: "LayerNorm",
+                embedding: "XGLMScaledWordEmbedding",
+                final_norm: "layer_norm",
+                projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
+                layer_norms: ["self_attn_layer_norm", "", "final_layer_norm", ""],
+                mlp_module: "",
+                plain_modules: ["fc1", "fc2"],
+                plain_activation: "activation_fn",
+                ..names!("XGLM")
+            },
+            CLASSIC
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -275,26 +316,33 @@ pub(in crate::config) static ROWS: &[Described] = &[
         positions: Positions::Learned(2),
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::Gelu,
-        ..row!("biogpt", "biogpt", Names {
-            norm: "LayerNorm",
-            model_module: "biogpt",
-            embedding: "BioGptScaledWordEmbedding",
-            positions: ("embed_positions", "BioGptLearnedPositionalEmbedding"),
-            final_norm: "layer_norm",
-            projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
-            layer_norms: ["self_attn_layer_norm", "", "final_layer_norm", ""],
-            mlp_module: "",
-            plain_modules: ["fc1", "fc2"],
-            plain_activation: "activation_fn",
-            ..names!("BioGpt")
-        }, CLASSIC)
+        ..row!(
+            "biogpt",
+            "biogpt",
+            Names {
+                norm: "LayerNorm",
+                model_module: "biogpt",
+                embedding: "BioGptScaledWordEmbedding",
+                positions: ("embed_positions", "BioGptLearnedPositionalEmbedding"),
+                final_norm: "layer_norm",
+                projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
+                layer_norms: ["self_attn_layer_norm", "", "final_layer_norm", ""],
+                mlp_module: "",
+                plain_modules: ["fc1", "fc2"],
+                plain_activation: "activation_fn",
+                ..names!("BioGpt")
+            },
+            CLASSIC
+        )
     },
     Described {
         norm: NormKind::BareLayer,
-        ..row!("olmo", "olmo", Names { norm: "OlmoLayerNorm", ..names!("Olmo") }, Definitions {
-            norm: "y = (x - mean(x)) / sqrt(var(x) + eps)",
-            ..COMMON
-        })
+        ..row!(
+            "olmo",
+            "olmo",
+            Names { norm: "OlmoLayerNorm", ..names!("Olmo") },
+            Definitions { norm: "y = (x - mean(x)) / sqrt(var(x) + eps)", ..COMMON }
+        )
     },
     Described {
         norm: NormKind::Layer,
@@ -305,11 +353,16 @@ pub(in crate::config) static ROWS: &[Described] = &[
             true => Err(fields.wrong("qk_layernorm", true, "false: a norm for each head is not modelled")),
             false => Ok(decoder),
         },
-        ..row!("stablelm", "stablelm", Names { norm: "LayerNorm", ..names!("StableLm") }, Definitions {
-            layer: "h = x + self_attn(norm(x)); y = h + mlp(norm(h)), or the two side by side",
-            norm: LAYER_NORM,
-            ..COMMON
-        })
+        ..row!(
+            "stablelm",
+            "stablelm",
+            Names { norm: "LayerNorm", ..names!("StableLm") },
+            Definitions {
+                layer: "h = x + self_attn(norm(x)); y = h + mlp(norm(h)), or the two side by side",
+                norm: LAYER_NORM,
+                ..COMMON
+            }
+        )
     },
     Described {
         biases: [ATTENTION_BIAS, Switch::Never, Switch::If("mlp_bias", false)],
@@ -322,22 +375,24 @@ pub(in crate::config) static ROWS: &[Described] = &[
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::SquaredRelu,
         biases: [ATTENTION_BIAS, ATTENTION_BIAS, Switch::Never],
-        ..row!("nanochat", "nanochat", Names {
-            plain_modules: ["fc1", "fc2"],
-            plain_activation: "activation_fn",
-            ..names!("NanoChat")
-        }, Definitions { norm: "y = x / sqrt(mean(x^2) + eps)", mlp: CLASSIC.mlp, ..COMMON })
+        ..row!(
+            "nanochat",
+            "nanochat",
+            Names { plain_modules: ["fc1", "fc2"], plain_activation: "activation_fn", ..names!("NanoChat") },
+            Definitions { norm: "y = x / sqrt(mean(x^2) + eps)", mlp: CLASSIC.mlp, ..COMMON }
+        )
     },
     Described {
         norm: NormKind::Layer,
         biases: [Switch::If("attention_bias", true), Switch::If("attention_bias", true), Switch::If("mlp_bias", true)],
         feed_forward: FeedForward::Plain,
         activation: ActivationKind::SquaredRelu,
-        ..row!("jais2", "jais2", Names { norm: "LayerNorm", ..names!("Jais2") }, Definitions {
-            norm: LAYER_NORM,
-            mlp: CLASSIC.mlp,
-            ..COMMON
-        })
+        ..row!(
+            "jais2",
+            "jais2",
+            Names { norm: "LayerNorm", ..names!("Jais2") },
+            Definitions { norm: LAYER_NORM, mlp: CLASSIC.mlp, ..COMMON }
+        )
     },
     Described {
         placement: NormPlacement::Around,
@@ -347,10 +402,15 @@ pub(in crate::config) static ROWS: &[Described] = &[
             }
             scaled(fields, decoder)
         },
-        ..row!("hyperclovax", "hyperclovax", Names {
-            layer_norms: ["input_layernorm", "post_norm1", "post_attention_layernorm", "post_norm2"],
-            ..names!("HyperCLOVAX")
-        }, Definitions { layer: super::super::dense::GLM4.definitions.layer, ..COMMON })
+        ..row!(
+            "hyperclovax",
+            "hyperclovax",
+            Names {
+                layer_norms: ["input_layernorm", "post_norm1", "post_attention_layernorm", "post_norm2"],
+                ..names!("HyperCLOVAX")
+            },
+            Definitions { layer: super::super::dense::GLM4.definitions.layer, ..COMMON }
+        )
     },
     Described {
         windows: Windows::Listed,
@@ -380,25 +440,31 @@ pub(in crate::config) static ROWS: &[Described] = &[
             }
             Ok(decoder)
         },
-        ..row!("vaultgemma", "vaultgemma", Names {
-            embedding: "VaultGemmaTextScaledWordEmbedding",
-            layer_norms: ["input_layernorm", "", "pre_feedforward_layernorm", ""],
-            ..names!("VaultGemma")
-        }, super::super::dense::GEMMA.definitions)
+        ..row!(
+            "vaultgemma",
+            "vaultgemma",
+            Names {
+                embedding: "VaultGemmaTextScaledWordEmbedding",
+                layer_norms: ["input_layernorm", "", "pre_feedforward_layernorm", ""],
+                ..names!("VaultGemma")
+            },
+            super::super::dense::GEMMA.definitions
+        )
     },
     Described {
         biases: [ATTENTION_BIAS, Switch::Never, Switch::Never],
-        experts: Some(Experts {
-            shared: &["n_shared_experts"],
-            gate: CORRECTED,
-            ..EVERYWHERE
-        }),
-        ..row!("solar_open", "solar_open", Names {
-            mixture: "SolarOpenMoE",
-            gate: "SolarOpenTopkRouter",
-            shared_module: "shared_experts",
-            ..names!("SolarOpen")
-        }, SHARED)
+        experts: Some(Experts { shared: &["n_shared_experts"], gate: CORRECTED, ..EVERYWHERE }),
+        ..row!(
+            "solar_open",
+            "solar_open",
+            Names {
+                mixture: "SolarOpenMoE",
+                gate: "SolarOpenTopkRouter",
+                shared_module: "shared_experts",
+                ..names!("SolarOpen")
+            },
+            SHARED
+        )
     },
     Described {
         biases: UNBIASED,
@@ -410,12 +476,17 @@ pub(in crate::config) static ROWS: &[Described] = &[
             ..EVERYWHERE
         }),
         windows: Windows::AllBut { every: "sliding_window_pattern", default: 4, bare: true },
-        ..row!("exaone_moe", "exaone_moe", Names {
-            mixture: "ExaoneMoeSparseMoEBlock",
-            gate: "ExaoneMoeTopkRouter",
-            shared_module: "shared_experts",
-            ..names!("ExaoneMoe")
-        }, SHARED)
+        ..row!(
+            "exaone_moe",
+            "exaone_moe",
+            Names {
+                mixture: "ExaoneMoeSparseMoEBlock",
+                gate: "ExaoneMoeTopkRouter",
+                shared_module: "shared_experts",
+                ..names!("ExaoneMoe")
+            },
+            SHARED
+        )
     },
     Described {
         head_norms: (HeadNorms::EachHead, Switch::Always),
@@ -425,11 +496,12 @@ pub(in crate::config) static ROWS: &[Described] = &[
             dense: (&["first_k_dense_replace"], 1),
             ..EVERYWHERE
         }),
-        ..row!("hy_v3", "hy_v3", Names {
-            mixture: "HYV3MoE",
-            shared_module: "shared_experts",
-            ..names!("HYV3")
-        }, SHARED)
+        ..row!(
+            "hy_v3",
+            "hy_v3",
+            Names { mixture: "HYV3MoE", shared_module: "shared_experts", ..names!("HYV3") },
+            SHARED
+        )
     },
     Described {
         head_norms: (HeadNorms::EachHead, Switch::Always),
@@ -441,22 +513,110 @@ pub(in crate::config) static ROWS: &[Described] = &[
         placement: NormPlacement::After,
         head_norms: (HeadNorms::AllHeads, Switch::Always),
         experts: Some(Experts { normalised: false, ..EVERYWHERE }),
-        ..row!("flex_olmo", "flex_olmo", Names { layer_norms: NORMS_AROUND, ..names!("FlexOlmo") }, Definitions {
-            layer: "h = x + post_attention_layernorm(self_attn(x)); y = h + post_feedforward_layernorm(mlp(h))",
-            ..COMMON
-        })
+        ..row!(
+            "flex_olmo",
+            "flex_olmo",
+            Names { layer_norms: NORMS_AROUND, ..names!("FlexOlmo") },
+            Definitions {
+                layer: "h = x + post_attention_layernorm(self_attn(x)); y = h + post_feedforward_layernorm(mlp(h))",
+                ..COMMON
+            }
+        )
+    },
+    Described {
+        experts: Some(Experts { shared: &["moe_num_shared_experts"], inner: &["intermediate_size"], ..EVERYWHERE }),
+        ..row!(
+            "aria_text",
+            "aria",
+            Names {
+                mixture: "AriaTextMoELayer",
+                gate_module: "router",
+                shared_module: "shared_experts",
+                ..names!("AriaText")
+            },
+            SHARED
+        )
+    },
+    Described {
+        biases: UNBIASED,
+        fused: Some(FusedOrder::Blocks),
+        // The 13B model has position biases instead, which take no parameters.
+        ..row!(
+            "baichuan",
+            "baichuan",
+            Names {
+                fused_projection: "W_pack",
+                projections: ["", "", "", "o_proj"],
+                norm: "RMSNorm",
+                layer: "DecoderLayer",
+                attention: "Attention",
+                mlp: "MLP",
+                ..names!("Baichuan")
+            },
+            COMMON
+        )
+    },
+    Described { ..row!("minicpm", "minicpm", names!("MiniCPM"), COMMON) },
+    Described {
+        biases: [Switch::If("bias", true), Switch::If("bias", true), Switch::Never],
+        fused: Some(FusedOrder::Groups),
+        ..row!(
+            "internlm2",
+            "internlm2",
+            Names {
+                embedding_module: "tok_embeddings",
+                attention_module: "attention",
+                fused_projection: "wqkv",
+                projections: ["", "", "", "wo"],
+                mlp_module: "feed_forward",
+                mlp_modules: ["w1", "w3", "w2"],
+                layer_norms: ["attention_norm", "", "ffn_norm", ""],
+                ..names!("InternLM2")
+            },
+            COMMON
+        )
+    },
+    Described {
+        biases: [Switch::If("add_qkv_bias", false), Switch::Never, Switch::If("add_bias_linear", false)],
+        fused: Some(FusedOrder::Blocks),
+        positions: Positions::Rotary(0.5, RotaryLayout::Interleaved),
+        feed_forward: FeedForward::Fused,
+        ..row!(
+            "chatglm",
+            "chatglm",
+            Names {
+                causal: "ChatGLMForConditionalGeneration",
+                norm: "RMSNorm",
+                layer: "GLMBlock",
+                attention: "SelfAttention",
+                mlp: "MLP",
+                model_module: "transformer",
+                embedding_module: "embedding.word_embeddings",
+                layers_module: "encoder.layers",
+                final_norm: "encoder.final_layernorm",
+                attention_module: "self_attention",
+                fused_projection: "query_key_value",
+                projections: ["", "", "", "dense"],
+                mlp_modules: ["", "", "dense_4h_to_h"],
+                fused_mlp: "dense_h_to_4h",
+                ..names!("ChatGLM")
+            },
+            COMMON
+        )
     },
     Described {
         experts: Some(Experts {
-            shared: &["moe_num_shared_experts"],
-            inner: &["intermediate_size"],
+            count: &["n_routed_experts"],
+            shared: &["n_shared_experts"],
+            normalised: false,
+            dense: (&["first_k_dense_replace"], 0),
             ..EVERYWHERE
         }),
-        ..row!("aria_text", "aria", Names {
-            mixture: "AriaTextMoELayer",
-            gate_module: "router",
-            shared_module: "shared_experts",
-            ..names!("AriaText")
-        }, SHARED)
+        ..row!(
+            "deepseek",
+            "deepseek",
+            Names { mixture: "DeepseekMoE", gate: "MoEGate", shared_module: "shared_experts", ..names!("Deepseek") },
+            SHARED
+        )
     },
 ];
