@@ -101,6 +101,7 @@ pub(crate) fn resolve_run(
     if let Some(device) = &arguments.device {
         overrides.set("device", device.as_str(), OverrideSource::Flag("--device"));
     }
+    arguments.set_hardware(&mut overrides);
     overrides.append(&given.without(&["engine"]));
     overrides.set("engine", engine.name(), OverrideSource::Verb);
     let config = compose(&overrides, context)?.read_as(&first);

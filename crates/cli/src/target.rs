@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::ValueEnum;
-use config::Overrides;
+use config::{OverrideSource, Overrides};
 use flow::target::{Engine, Target};
 use types::UserError;
 
@@ -29,6 +29,9 @@ pub(crate) struct TargetArguments {
     /// Device that runs the model: cpu or cuda:N
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
+    /// Device in the hardware catalogue whose peak rates apply [default: the device that it runs on]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hardware: Option<String>,
     /// Python interpreter for the torch engine [default: $LLM_PERF_PYTHON, else the first python3 that has torch]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<String>,
@@ -97,6 +100,13 @@ impl TargetArguments {
         match flag.or_else(|| overrides.only(keys).iter().next().map(ToString::to_string)) {
             Some(flag) => Err(not_run(&flag)),
             None => Ok(()),
+        }
+    }
+
+    /// Names the device whose peak rates apply, where a flag does.
+    pub(crate) fn set_hardware(&self, overrides: &mut Overrides) {
+        if let Some(name) = &self.hardware {
+            overrides.set("hardware", name.as_str(), OverrideSource::Flag("--hardware"));
         }
     }
 

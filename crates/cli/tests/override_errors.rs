@@ -239,6 +239,18 @@ fn group_mounted_twice_by_an_override() {
 }
 
 #[test]
+fn folder_of_groups_is_no_group() {
+    insta::assert_snapshot!(wrong("+profiling=stage2"), @r"
+    error: unknown group `profiling`
+     --> command line
+      |
+      | +profiling=stage2
+      |  ^^^^^^^^^
+    hint: its groups are `profiling/ncu`, `profiling/nsys` and `profiling/torch`; write, for example, profiling/ncu=OPTION
+    ");
+}
+
+#[test]
 fn override_without_a_value() {
     insta::assert_snapshot!(wrong("workload"), @r"
     error: invalid override: missing `=`

@@ -85,6 +85,8 @@ impl<'a> Planner<'a> {
         for one in overrides.iter() {
             if self.chooses_group(one) {
                 self.choose(one)?;
+            } else if let Some(error) = self.names_folder(one) {
+                return Err(error);
             } else {
                 values.push(one);
             }
@@ -105,6 +107,21 @@ impl<'a> Planner<'a> {
         let is_map = one.value.as_ref().is_some_and(|value| value.text().starts_with('{'));
         let name = one.name.text();
         one.package.is_some() || name.contains('/') || (self.groups.is_group(name) && !is_map)
+    }
+
+    /// A folder of groups has no options of its own: `+profiling=stage2` would add a key that nothing reads.
+    fn names_folder(&self, one: &Override) -> Option<ConfigError> {
+        let name = one.name.text();
+        let groups = self.groups.list();
+        let inside: Vec<&str> = groups.keys().copied().filter(|group| group.split('/').next() == Some(name)).collect();
+        let is_word = one.value.as_ref().is_some_and(|value| !value.text().starts_with(['{', '[']));
+        let adds = matches!(one.action, Action::Add | Action::Put);
+        let hint = format!("its groups are {}; write, for example, {}=OPTION", list(&inside), inside.first()?);
+        (adds && is_word).then(|| ConfigError::UnknownGroup {
+            at: one.name.clone(),
+            group: name.to_owned(),
+            hints: vec![hint],
+        })
     }
 
     fn choose(&mut self, one: &Override) -> Result<(), ConfigError> {

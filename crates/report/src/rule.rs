@@ -17,6 +17,10 @@ pub(crate) enum Rule {
     KeysRefer(&'static str, &'static str),
     /// No element of a list is, by way of its parent, inside itself; named by the first key, its parent by the second.
     Tree(&'static str, &'static str, &'static str),
+    /// In every object at a place, the number under the first key is no larger than that under the second.
+    AtMost(&'static str, &'static str, &'static str),
+    /// Every text at a place is a path that leads nowhere but further inside the folder of the document.
+    Inside(&'static str),
     /// The number at a place is the number of elements in these lists.
     Counts(&'static str, &'static [&'static str]),
     /// No number is negative, but under these keys.
@@ -25,14 +29,14 @@ pub(crate) enum Rule {
     Shares(&'static [&'static str]),
 }
 
-use Rule::{Counts, KeysRefer, NotNegative, Refers, Shares, Tree, Unique};
+use Rule::{AtMost, Counts, Inside, KeysRefer, NotNegative, Refers, Shares, Tree, Unique};
 
 /// Profiled against plain time may be below it, and above twice it; a remedy may cost time.
 const OVERHEAD: &[&str] = &["/overhead/share", "/overhead/baseline_spread", "/tries/"];
 
 /// The rules of every kind of document that has some, by the name of its schema.
 const TABLE: &[(&str, &[Rule])] = &[
-    ("manifest", &[Unique("/files", &["path"])]),
+    ("manifest", &[Unique("/files", &["path"]), Inside("/files/*/path")]),
     (
         "metrics",
         &[
@@ -47,6 +51,9 @@ const TABLE: &[(&str, &[Rule])] = &[
             Refers("/samples/*/input", "/inputs/*/name"),
             Tree("/stages", "name", "parent"),
             Tree("/regions", "path", "parent"),
+            AtMost("/regions/*", "kernels_exclusive", "kernels_inclusive"),
+            AtMost("/regions/*", "total_ns_exclusive", "total_ns_inclusive"),
+            AtMost("/kernels/*", "min_ns", "max_ns"),
             Unique("/tries", &["remedy"]),
             NotNegative(&[
                 "share",
@@ -72,7 +79,10 @@ const TABLE: &[(&str, &[Rule])] = &[
         "kernels",
         &[
             Unique("/devices", &["id"]),
+            Unique("/kernels", &["name", "stage", "device", "grid", "block"]),
             Refers("/run/device", "/devices/*/id"),
+            Refers("/kernels/*/device", "/devices/*/id"),
+            AtMost("/kernels/*", "min_ns", "max_ns"),
             NotNegative(&["overhead"]),
             // The profiler reads hits and accesses in different passes, so that their ratio can exceed 1.
             Shares(&["/l2_hit_share"]),
@@ -92,6 +102,7 @@ const TABLE: &[(&str, &[Rule])] = &[
             Refers("/categories/*/category_id", "/operator_categories/*/category_id"),
             Refers("/device/id", "/devices/*/device/id"),
             Tree("/modules", "module_id", "parent_id"),
+            Inside("/layer_docs_dir"),
             NotNegative(&[]),
             Shares(&[]),
         ],
@@ -102,6 +113,11 @@ const TABLE: &[(&str, &[Rule])] = &[
         &[
             Unique("/regions", &["domain", "style", "segments"]),
             Unique("/regions", &["folder"]),
+            Inside("/regions/*/folder"),
+            AtMost("/regions/*/aggregate", "kernels_exclusive", "kernels_inclusive"),
+            AtMost("/regions/*/aggregate", "total_ns_exclusive", "total_ns_inclusive"),
+            AtMost("/regions/*/parts/*/totals", "kernels_exclusive", "kernels_inclusive"),
+            AtMost("/regions/*/parts/*/totals", "total_ns_exclusive", "total_ns_inclusive"),
             Unique("/metrics", &["name"]),
             KeysRefer("/regions/*/aggregate/metrics", "/metrics/*/name"),
             KeysRefer("/regions/*/parts/*/totals/metrics", "/metrics/*/name"),
@@ -138,6 +154,8 @@ impl Rule {
             Refers(from, to) => refers(document, from, to),
             KeysRefer(from, to) => keys_refer(document, from, to),
             Tree(list, id, parent) => tree(document, list, id, parent),
+            AtMost(place, small, large) => at_most(document, place, small, large),
+            Inside(place) => inside(document, place),
             Counts(count, lists) => counts(document, count, lists),
             NotNegative(except) => numbers(document, |_, key, number| {
                 (number < 0.0 && !except.contains(&key)).then(|| "is negative".to_owned())
@@ -221,6 +239,25 @@ fn tree(document: &Value, list: &str, id: &str, parent: &str) -> Vec<(String, St
     found
 }
 
+fn at_most(document: &Value, place: &str, small: &str, large: &str) -> Vec<(String, String)> {
+    let number = |object: &Value, key: &str| object.get(key).and_then(Value::as_f64);
+    let above = select(document, place).into_iter().filter(|(_, object)| number(object, small) > number(object, large));
+    let above = above.filter(|(_, object)| number(object, large).is_some());
+    above
+        .map(|(pointer, object)| (format!("{pointer}/{small}"), format!("{} is above {large}", object[small])))
+        .collect()
+}
+
+fn inside(document: &Value, place: &str) -> Vec<(String, String)> {
+    let leads_out = |path: &str| {
+        let mut parts = path.trim_end_matches('/').split('/');
+        path.contains('\\') || parts.any(|part| matches!(part, "" | "." | ".."))
+    };
+    let texts = select(document, place).into_iter().filter_map(|(pointer, value)| Some((pointer, value.as_str()?)));
+    let out = texts.filter(|(_, path)| leads_out(path));
+    out.map(|(pointer, path)| (pointer, format!("{path:?} is no path below the folder of the document"))).collect()
+}
+
 fn counts(document: &Value, count: &str, lists: &[&str]) -> Vec<(String, String)> {
     let Some(number) = document.pointer(count).and_then(Value::as_u64) else { return Vec::new() };
     let length = |list: &&str| document.pointer(list).and_then(Value::as_array).map_or(0, Vec::len) as u64;
@@ -252,8 +289,10 @@ fn numbers(document: &Value, wrong: impl Fn(&str, &str, f64) -> Option<String>) 
                 );
             }
             Value::Object(members) => {
+                // A map of shares, such as `mfu_per_stage`, says so in its own name.
+                let named = |name: &String| if is_share(&key) { key.clone() } else { name.clone() };
                 left.extend(
-                    members.iter().map(|(name, inner)| (format!("{pointer}/{}", escaped(name)), name.clone(), inner)),
+                    members.iter().map(|(name, inner)| (format!("{pointer}/{}", escaped(name)), named(name), inner)),
                 );
             }
             _ => {}
@@ -343,6 +382,21 @@ mod tests {
         let shares = found(Shares(&[]), &document);
         assert_eq!(shares.len(), 2, "{shares:?}");
         assert!(found(Shares(&["/a/share"]), &document).iter().all(|text| text.starts_with("/mfu/1")));
+        let stages = json!({"mfu_per_stage": {"prefill": 0.4, "decode": 1.2}});
+        assert_eq!(found(Shares(&[]), &stages), ["/mfu_per_stage/decode: 1.2 is not between 0 and 1"]);
+    }
+
+    #[test]
+    fn a_part_is_no_larger_than_its_whole() {
+        let rule = AtMost("/a/*", "part", "whole");
+        let document = json!({"a": [{"part": 2, "whole": 2}, {"part": 3, "whole": 2}, {"part": 3, "whole": null}]});
+        assert_eq!(found(rule, &document), ["/a/1/part: 3 is above whole"]);
+    }
+
+    #[test]
+    fn a_path_does_not_lead_out_of_its_folder() {
+        let document = json!({"a": [{"to": "x/y"}, {"to": "layers/"}, {"to": "../x"}, {"to": "/x"}, {"to": ""}, {"to": "x/../y"}]});
+        assert_eq!(found(Inside("/a/*/to"), &document).len(), 4);
     }
 
     #[test]

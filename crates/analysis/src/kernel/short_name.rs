@@ -53,7 +53,7 @@ pub fn short_name(name: &str) -> String {
     }
     // CUTLASS wraps the kernel's real name in one of its own.
     if let ("Kernel2" | "Kernel" | "device_kernel", Some(inner)) = (plain, template_arguments(segment).first()) {
-        return identifier(last_segment(inner)).to_owned();
+        return identifier(last_segment(admitted(inner))).to_owned();
     }
     // Composable Kernel enters every kernel by one function: `kentry<2, FmhaFwdKernel<...>, ...>`.
     if plain == "kentry"
@@ -73,6 +73,13 @@ pub fn short_name(name: &str) -> String {
         }
     }
     plain.to_owned()
+}
+
+/// What CUTLASS lets run on some architectures only: `FlashAttnFwdSm90<...>` of `enable_sm90_or_later<FlashAttnFwdSm90<...>>`.
+fn admitted(kernel: &str) -> &str {
+    let segment = last_segment(kernel);
+    let is_guard = identifier(segment).starts_with("enable_sm");
+    template_arguments(segment).first().filter(|_| is_guard).map_or(kernel, |inner| *inner)
 }
 
 /// The name of the function alone, without return type, namespaces, template arguments and parameters: what Nsight
@@ -215,6 +222,11 @@ mod tests {
             (
                 "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(cutlass_80_simt::Params)",
                 "cutlass_80_simt_sgemm_64x64_8x5_tn_align1",
+            ),
+            (
+                "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::Mainloop<2>, \
+                 flash::Epilogue<3>> > >(flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<x> >::Params)",
+                "FlashAttnFwdSm90",
             ),
             (
                 "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(cublasGemvParamsEx<int>)",

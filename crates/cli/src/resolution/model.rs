@@ -37,7 +37,7 @@ impl EngineModel {
         }
     }
 
-    fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         match self {
             Self::Native(model) => &model.id,
             Self::Torch(model) => &model.id,
@@ -109,6 +109,22 @@ pub(crate) fn load_for_engine(
             EngineModel::Torch(Box::new(TorchModel::find(&config.get("model")?, target.as_deref())?))
         }
     })
+}
+
+/// The model that a command runs, as a flag or overrides say; only what it is called, where it cannot be modelled.
+pub(crate) fn of_command(
+    config: &Config,
+    named: Option<&OsStr>,
+    typed: &Overrides,
+) -> Result<(Option<String>, Option<LoadedModel>), UserError> {
+    let is_named = typed.iter().any(|one| one.mounts_at("model")) || typed.touches("model.name");
+    let has_file = typed.touches("model.config_path") && config.get::<Option<PathBuf>>("model.config_path")?.is_some();
+    match config.get::<Option<String>>("model.target")?.filter(|_| named.is_none() && !has_file) {
+        Some(_) if is_named => Ok((Some(config.get("model.name")?), None)),
+        Some(target) if typed.touches("model.target") => Ok((Some(target), None)),
+        _ if named.is_some() || is_named || has_file => Ok((None, Some(load(config, named)?))),
+        _ => Ok((None, None)),
+    }
 }
 
 /// Settings of the model of that name or path, by itself.

@@ -41,9 +41,6 @@ pub(crate) struct Arguments {
     /// Stage whose kernels get counters; can be repeated [default: prefill and decode]
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Vec<Stage>,
-    /// Device in the hardware catalogue [default: the GPU that the driver reports]
-    #[arg(long, value_name = "NAME")]
-    hardware: Option<String>,
     /// Maximum size of a trace on disk, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 4096)]
     largest_trace: u64,
@@ -160,25 +157,27 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let (mode, top_kernels) = extent(arguments, &typed, context)?;
     let of_target = of_target(target, &typed);
     let given = overrides(arguments, mode, top_kernels, &of_target);
-    let (target, config, model, inputs) = if target.is_command() {
+    let (target, config, name, model, inputs) = if target.is_command() {
         let flags = ModelFlags { model: target.model.as_deref(), ..ModelFlags::default() };
         let config = resolution::compose(&flags.overrides(&given), context)?;
-        let model = flags.model.map(|named| resolution::model::load(&config, Some(named))).transpose()?;
-        (target.command()?, config, model, None)
+        let (name, model) = resolution::model::of_command(&config, flags.model, &typed)?;
+        (target.command()?, config, name, model, None)
     } else {
         let engine = engine::choose_for_gpu("deep", target, &given, context)?;
         let resolution = resolution::resolve_run(engine, target, &given, context)?;
         let inputs = resolution::inputs::expected(target, &resolution)?;
         let Resolution { config, model } = resolution;
         resolution::check_run(target, &config, &model, context)?;
+        let (target, name) = (target.workload(engine, &of_target.without(&OURS), context)?, model.id().to_owned());
         // A model that is not known here is profiled without modelled numbers.
-        (target.workload(engine, &of_target.without(&OURS), context)?, config, model.known(), Some(inputs))
+        (target, config, Some(name), model.known(), Some(inputs))
     };
     config.get::<String>("run.mode")?;
     config.get::<u32>("run.top_n_kernels")?;
     let subject = NamedSubject {
         workload: resolution::workload::request(&config, model.is_some())?,
         model,
+        name,
         hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
     };
@@ -245,9 +244,7 @@ fn overrides(arguments: &Arguments, mode: ModeName, top_kernels: u32, given: &Ov
         overrides.mount("profiling/ncu", "pipeline.ncu", "ncu.light", OverrideSource::Verb);
         overrides.set("pipeline.nsys.nsys_cli.trace", vec!["cuda", "nvtx"], OverrideSource::Verb);
     }
-    if let Some(name) = &arguments.hardware {
-        overrides.set("hardware", name.as_str(), OverrideSource::Flag("--hardware"));
-    }
+    arguments.target.set_hardware(&mut overrides);
     overrides.append(given);
     let name = if mode == ModeName::Light { "light" } else { "deep" };
     overrides.set("run.mode", name, OverrideSource::Verb);

@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         folders: arguments.folders.clone(),
         runs: arguments.runs,
         subject: NamedSubject {
+            name: None,
             model: None,
             workload: resolution::workload::request(&config, false)?,
             hardware: resolution::hardware(&config)?,

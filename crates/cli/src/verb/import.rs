@@ -93,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     };
     let config = resolution::compose(&flags.overrides(&given), context)?;
     let subject = NamedSubject {
+        name: None,
         model: flags.model.map(|named| resolution::model::load(&config, Some(named))).transpose()?,
         workload: resolution::workload::request(&config, arguments.model.is_some())?,
         hardware: resolution::hardware(&config)?,

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
     /// Repeat an earlier run with its configuration and show the difference
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["engine", "model", "weights", "inputs", "device", "command"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["engine", "model", "weights", "inputs", "device", "hardware", "command"])]
     from: Option<OsString>,
     /// Compare the modelled FLOPs with PyTorch's FLOP counter (torch only)
     #[arg(long)]

@@ -37,9 +37,6 @@ pub(crate) struct Arguments {
     /// Read CSV pages from ncu (--csv --page raw, and --page details) instead of running a program; can be repeated
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "dry_run"])]
     from: Vec<PathBuf>,
-    /// Device whose roofline applies [default: the GPU that the driver reports]
-    #[arg(long, value_name = "NAME")]
-    hardware: Option<String>,
     /// Print the commands and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -107,9 +104,7 @@ fn overrides(arguments: &Arguments, typed: &Overrides) -> Overrides {
         let source = OverrideSource::Flag("--nvtx-include");
         overrides.set("pipeline.ncu.ncu_cli.nvtx.include", arguments.nvtx_include.clone(), source);
     }
-    if let Some(name) = &arguments.hardware {
-        overrides.set("hardware", name.as_str(), OverrideSource::Flag("--hardware"));
-    }
+    arguments.target.set_hardware(&mut overrides);
     overrides.append(typed);
     overrides
 }

@@ -140,6 +140,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         loaded => loaded.transpose()?,
     };
     let subject = flow::import::NamedSubject {
+        name: None,
         workload: resolution::workload::request(&config, false)?,
         model: loaded,
         hardware: resolution::hardware(&config)?,

@@ -92,6 +92,10 @@ fn literal(bundles: &Bundles) -> Result<(), String> {
         config["inputs"]["manifest"] == "list" && config["model"]["target"] == "tiny",
         "`+inputs.manifest`, `+model.target`",
     )?;
+    need(
+        bundles.json("literal/metrics.json")["run"]["model"] == "tiny",
+        "the model of `+model.target` in the metrics",
+    )?;
     need(config["pipeline"]["ncu"]["ncu_cli"]["nvtx"]["include"] == json!(["decode*"]), "one text for a list")
 }
 
@@ -121,15 +125,25 @@ fn contracts(bundles: &Bundles) -> Result<(), String> {
 
 fn flat(bundles: &Bundles) -> Result<(), String> {
     let machine = bundles.json("deep/env.json");
-    keys(&machine, &["gpu", "cuda", "torch", "transformers"])?;
-    need(machine["gpu"] == "NVIDIA H200" && machine["torch"] == "2.11.0" && !machine["cuda"].is_null(), "their values")
+    keys(&machine, &["gpu", "cuda", "cuda_driver", "torch", "transformers"])?;
+    need(machine["gpu"] == "NVIDIA H200" && machine["torch"] == "2.11.0", "their values")?;
+    let versions = |flat: &str, nested: &str| machine[flat] == *machine.pointer(nested).unwrap_or(&Value::Null);
+    need(versions("cuda", "/frameworks/torch_cuda") && !machine["cuda"].is_null(), "the CUDA version of PyTorch")?;
+    need(versions("cuda_driver", "/tools/cuda_driver"), "the CUDA version of the driver")
 }
 
 fn validators(bundles: &Bundles) -> Result<(), String> {
     let regions = bundles.json("kernel/ncu/regions/report.json");
     let model = bundles.json("analyze/static_analysis/analytic_model/report.json");
+    let metrics = bundles.json("deep/metrics.json");
+    need(bundles.validate(&metrics) == 0, "valid metrics are refused")?;
     need(bundles.validate(&regions) == 0 && bundles.validate(&model) == 0, "a valid document is refused")?;
-    let changes: [(&Value, &str, Value, &str); 6] = [
+    let changes: [(&Value, &str, Value, &str); 11] = [
+        (&metrics, "/mfu_per_stage/decode", 1.5.into(), "an MFU above 1"),
+        (&metrics, "/kernels/0/device", "cuda:9".into(), "a device that is not there"),
+        (&metrics, "/kernels/1", metrics["kernels"][0].clone(), "a kernel twice"),
+        (&model, "/layer_docs_dir", "../layers".into(), "a folder of layers outside"),
+        (&regions, "/regions/0/folder", "../../B".into(), "a folder of a region outside"),
         (&model, "/modules/2/module_id", model["modules"][1]["module_id"].clone(), "an id twice"),
         (&model, "/modules/3/parent_id", "nowhere".into(), "a parent that is not there"),
         (&model, "/modules/1/parent_id", model["modules"][3]["module_id"].clone(), "a cycle"),

@@ -11,7 +11,7 @@ pub(crate) const READ_FIRST: &str = "Read this first";
 /// The templates of a kind, of which all that can be said are joined.
 const fn templates(kind: CaveatKind) -> &'static [&'static str] {
     match kind {
-        CaveatKind::Partial => &["This run is partial:", "*reasons {reason:clause}."],
+        CaveatKind::Partial => &["This run is partial: {reasons:reason;}."],
         CaveatKind::ModelMisfit => &[
             "`{model}` is not the model in this trace, so nothing here is relative to it.",
             "*misfits {misfit:capital}.",
@@ -68,7 +68,7 @@ mod tests {
         let reasons: Vec<Facts> = reasons.iter().map(|reason| Facts::new().with("reason", *reason)).collect();
         let mut caveat = Caveat::new(CaveatKind::Partial, Facts::new().with("reasons", reasons));
         say(&mut caveat);
-        assert_eq!(caveat.text, "This run is partial: hardware counters: not permitted. operators: no torch.");
+        assert_eq!(caveat.text, "This run is partial: hardware counters: not permitted; operators: no torch.");
         caveat.text = "as an older file says".to_owned();
         say(&mut caveat);
         assert_eq!(caveat.text, "as an older file says");

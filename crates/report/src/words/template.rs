@@ -3,7 +3,7 @@
 //! A line such as `"{idle} of {where}: {launches|launch} per step"` is said where every fact in it is known and left out where one
 //! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base or a number without commas,
 //! `{name:exact}` a factor as it was given, `{name:2}` a number with two decimals, `{rows:name}` the facts of this name of all rows
-//! with commas between them (each in backticks with `{rows:`name`}`), `{name:title}` what people call a counter, `{name:idle}` what
+//! with commas between them (each in backticks with `{rows:`name`}`, as clauses with semicolons with `{rows:name;}`), `{name:title}` what people call a counter, `{name:idle}` what
 //! the host does in idle time of a cause, `{name:capital}` a remark as the start of a sentence,
 //! `{name:clause}` a text without the period at its end.
 //! A part in `[[double brackets]]` is left out alone where it cannot be said. In front of a line or such a part, `?name ` says it
@@ -111,9 +111,10 @@ fn fact(fact: &Fact, form: &str) -> String {
         (Fact::Yes, _) => String::new(),
         (Fact::Rows(rows), _) if form.starts_with(':') => {
             // In backticks, each of them is.
-            let (name, quote) = (form[1..].trim_matches('`'), if form.ends_with('`') { "`" } else { "" });
-            let each = rows.iter().filter_map(|row| row.get(name)).map(|one| self::fact(one, ""));
-            each.map(|one| format!("{quote}{one}{quote}")).collect::<Vec<_>>().join(", ")
+            let (name, quote) = (form[1..].trim_matches(['`', ';']), if form.ends_with('`') { "`" } else { "" });
+            let (between, one) = if form.ends_with(';') { ("; ", ":clause") } else { (", ", "") };
+            let each = rows.iter().filter_map(|row| row.get(name)).map(|fact| self::fact(fact, one));
+            each.map(|one| format!("{quote}{one}{quote}")).collect::<Vec<_>>().join(between)
         }
         (Fact::Rows(rows), _) => grouped(rows.len() as u64),
         (Fact::Said(remark), _) if form == ":capital" => capital(remark),

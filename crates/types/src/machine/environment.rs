@@ -170,9 +170,12 @@ pub struct NamedVersions {
     /// Name of the first GPU.
     #[serde(default)]
     pub gpu: Option<String>,
-    /// CUDA version of the driver.
+    /// CUDA version of PyTorch; absent without PyTorch.
     #[serde(default)]
     pub cuda: Option<String>,
+    /// Newest CUDA version that the driver supports.
+    #[serde(default)]
+    pub cuda_driver: Option<String>,
     /// Version of PyTorch.
     #[serde(default)]
     pub torch: Option<String>,
@@ -221,7 +224,8 @@ impl Environment {
     pub fn with_names(self) -> Self {
         let named = NamedVersions {
             gpu: self.gpus.first().and_then(|gpu| gpu.name.clone()),
-            cuda: self.tools.cuda_driver.clone(),
+            cuda: self.frameworks.torch_cuda.clone(),
+            cuda_driver: self.tools.cuda_driver.clone(),
             torch: self.frameworks.torch.clone(),
             transformers: self.frameworks.transformers.clone(),
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ranked::{self, Ranked};
 use crate::{
     CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
     RegionSummary, Remark, RoutingCounts, Stage, Work,
@@ -82,8 +83,12 @@ pub struct Breakdown {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_memory: Vec<DeviceMemory>,
     /// Operators by time.
+    #[serde(serialize_with = "ranked::serialize")]
+    #[schemars(with = "Vec<Ranked<OperatorSummary>>")]
     pub operators: Vec<OperatorSummary>,
     /// Kernels by time; complete, one row per name, stage and device.
+    #[serde(serialize_with = "ranked::serialize")]
+    #[schemars(with = "Vec<Ranked<KernelSummary>>")]
     pub kernels: Vec<KernelSummary>,
     /// NVTX regions.
     pub regions: Vec<RegionSummary>,

@@ -30,9 +30,11 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     overrides.set("dataset.sampling.warmup_rounds", warmup.unwrap_or(0), OverrideSource::Verb);
     overrides.set("dataset.sampling.repeats", runs, OverrideSource::Verb);
     let model = arguments.target.model.as_deref();
-    overrides.append(&ModelFlags { model, ..ModelFlags::default() }.overrides(given));
+    let hardware = arguments.target.hardware.as_deref();
+    overrides.append(&ModelFlags { model, hardware, ..ModelFlags::default() }.overrides(given));
     let config = resolution::compose(&overrides, context)?.without(&UNUSED);
     let subject = NamedSubject {
+        name: None,
         model: model.map(|named| resolution::model::load(&config, Some(named))).transpose()?,
         workload: resolution::workload::request(&config, model.is_some())?,
         hardware: resolution::hardware(&config)?,

@@ -26,6 +26,8 @@ use crate::pipeline::trace::Traces;
 pub struct NamedSubject {
     /// The model that ran.
     pub model: Option<LoadedModel>,
+    /// What it is called, where it is none that can be modelled.
+    pub name: Option<String>,
     /// The workload.
     pub workload: WorkloadRequest,
     /// The device; otherwise the files may name it.
@@ -43,7 +45,7 @@ impl NamedSubject {
 
     /// Name of the model.
     pub(crate) fn model_id(&self) -> Option<String> {
-        self.model.as_ref().map(|model| model.id.clone())
+        self.model.as_ref().map(|model| model.id.clone()).or_else(|| self.name.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use types::UserError;
@@ -138,7 +138,9 @@ impl Filter {
             for pattern in patterns {
                 // A pattern without a folder means any folder.
                 let anywhere = if pattern.contains('/') { pattern.clone() } else { format!("**/{pattern}") };
-                builder.add(Glob::new(&anywhere).map_err(|error| wrong(pattern, &error))?);
+                // `.JPG` is a JPEG too.
+                let glob = GlobBuilder::new(&anywhere).case_insensitive(true).build();
+                builder.add(glob.map_err(|error| wrong(pattern, &error))?);
             }
             builder.build().map_err(|error| wrong(&patterns.join(", "), &error))
         };

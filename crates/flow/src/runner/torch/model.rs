@@ -94,8 +94,10 @@ impl TorchModel {
     /// The model these settings describe; `target` names a factory.
     pub fn find(settings: &ModelSettings, target: Option<&str>) -> Result<Self, UserError> {
         if let Some(factory) = target {
+            // What a factory builds is no built-in model, whichever the configuration starts from.
+            let is_built_in = settings.config == ConfigSource::Builtin && Preset::find(&settings.name).is_some();
             return Ok(Self {
-                id: settings.name.clone(),
+                id: if is_built_in { factory.to_owned() } else { settings.name.clone() },
                 source: TorchSource::Factory(factory.to_owned()),
                 feed: Feed::Prompts,
                 vocabulary: None,

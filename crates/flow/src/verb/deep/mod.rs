@@ -349,7 +349,11 @@ fn subject(
         // What was recorded is worth its times, whatever the device's rates are.
         rate_may_lack: true,
     };
-    resolve(&run, traces)
+    let mut resolved = resolve(&run, traces)?;
+    if resolved.subject.run.model.is_none() {
+        resolved.subject.run.model = request.subject.name.clone();
+    }
+    Ok(resolved)
 }
 
 /// Names of kernels, exact or `regex:PATTERN`.

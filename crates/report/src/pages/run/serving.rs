@@ -3,6 +3,7 @@
 use types::view::{PartView, RunView, ServingView};
 use types::{Latency, LoadEnergy, Quantile, ServedLoad, ServedRequest, Serving};
 
+use super::advice::{advice, problem};
 use crate::render::text::code;
 use crate::render::{Page, Table};
 use crate::words::kind::Phrase;
@@ -70,6 +71,10 @@ pub(super) fn terminal(page: &mut Page, run: &RunView<'_>) {
     let Some(view) = &run.serving else { return };
     page.paragraph(&answer(view));
     whereabouts(view).iter().for_each(|text| page.paragraph(text));
+    if let Some(first) = advice(run).first() {
+        problem(run, std::slice::from_ref(first)).iter().for_each(|text| page.paragraph(&format!("problem: {text}")));
+        page.paragraph(&format!("what to do: {}", first.said()));
+    }
     latencies(page, view, false);
     trust(run, view).iter().for_each(|line| page.paragraph(line));
 }

@@ -3,10 +3,10 @@
 //! What ran, the number that matters, the problem, what to do with what it would give and how sure that is, and what limits
 //! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
 
-use types::view::{FindingView, RunView, Saving};
-use types::{Environment, Nanos, Severity, Stage};
+use types::Environment;
+use types::view::RunView;
 
-use super::findings::basis;
+use super::advice::{Advice, advice, problem};
 use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline, serving};
 use crate::render::Page;
@@ -15,8 +15,6 @@ use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, tokens_per_second};
 use crate::words::rule;
 
-/// Share of the whole that a saving must have to be worth advice.
-const WORTH_ADVICE: f64 = 0.01;
 /// Pieces of advice.
 const ADVICE: usize = 3;
 /// Smaller findings named.
@@ -34,7 +32,8 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     page.paragraph(&format!("**What ran.** {}", what_ran(run)));
     page.paragraph(&format!("**The number that matters.** {}", number(run)));
     let advice = advice(run);
-    page.paragraph(&format!("**The problem.** {}", problem(run, &advice)));
+    let problem = problem(run, &advice).unwrap_or_else(|| "No rule found a problem worth acting on.".to_owned());
+    page.paragraph(&format!("**The problem.** {problem}"));
     page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
     page.steps(advice.iter().take(ADVICE).map(Advice::said));
     if let Some(smaller) = smaller(run, &advice) {
@@ -87,72 +86,10 @@ fn number(run: &RunView<'_>) -> String {
     [seen, busy.unwrap_or_default()].join(" ").trim().to_owned()
 }
 
-/// What a rule advises, wherever in the run it applies.
-struct Advice<'a> {
-    rule: &'a str,
-    findings: Vec<&'a FindingView<'a>>,
-    /// The part of the whole that it would save.
-    share: f64,
-}
-
-impl Advice<'_> {
-    /// What to do, what that would give, and how sure that is.
-    fn said(&self) -> String {
-        let first = self.findings[0];
-        let stages: Vec<&str> = self.findings.iter().filter_map(|view| view.finding.stage).map(Stage::name).collect();
-        let place = if stages.is_empty() { String::new() } else { format!(" ({})", stages.join(" and ")) };
-        let action = rule::action(first.finding);
-        let saved = first.saving.map(|saving| self.saved(&saving)).unwrap_or_default();
-        format!("{}{place}: {saved}", sentence(action.trim_end_matches('.')))
-    }
-
-    fn saved(&self, saving: &Saving) -> String {
-        let savings = || self.findings.iter().map(|view| &view.finding.saving);
-        let tried: Vec<_> = savings().filter_map(|saving| saving.tried.as_ref()).map(|tried| tried.saved_ns).collect();
-        let (saves, how) = match (tried.as_slice(), savings().all(|saving| saving.saves_low_ns.is_some())) {
-            ([], true) => ("saves about", "predicted by replaying the recorded timeline, not measured".to_owned()),
-            ([], false) => ("saves at most", "not measured".to_owned()),
-            (tried, _) => {
-                ("predicted to save", format!("saved {} when it was tried", tried.iter().copied().sum::<Nanos>()))
-            }
-        };
-        format!("{saves} {} of {} ({how}).", percent(Some(self.share)), basis(saving.basis))
-    }
-}
-
-/// One piece of advice a rule, the largest saving first; only what saves enough.
-fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
-    let mut advice: Vec<Advice<'a>> = Vec::new();
-    for view in &run.findings {
-        let Some(share) = view.finding.saving.saves_share else { continue };
-        match advice.iter_mut().find(|one| one.rule == view.finding.rule) {
-            Some(one) => {
-                one.share += share;
-                one.findings.push(view);
-            }
-            None => advice.push(Advice { rule: &view.finding.rule, findings: vec![view], share }),
-        }
-    }
-    advice.retain(|one| one.share >= WORTH_ADVICE);
-    advice.sort_by(|one, other| other.share.total_cmp(&one.share));
-    for one in &mut advice {
-        one.findings.sort_by_key(|view| std::cmp::Reverse(view.finding.saving.saves_ns));
-        one.share = one.share.min(1.0);
-    }
-    advice
-}
-
-fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
-    let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
-    match advice.first().map(|one| one.findings[0]).or_else(warning).and_then(|view| view.finding.evidence.first()) {
-        Some(claim) => format!("{}.", sentence(claim).trim_end_matches('.')),
-        None => "No rule found a problem worth acting on.".to_owned(),
-    }
-}
-
 fn introduction(advice: &[Advice<'_>]) -> &'static str {
     match advice {
         [] => "No change with a worthwhile saving is known.",
+        [one] if one.saves.is_none() => "What this would save is unknown:",
         [_] => "One change is worth making:",
         _ => "In this order:",
     }
@@ -182,7 +119,7 @@ fn limits(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
                 .to_owned(),
         );
     }
-    if !advice.is_empty() {
+    if advice.iter().any(|one| one.saves.is_some()) {
         said.push("Savings are estimates that do not add up exactly; measure again after each change.".to_owned());
     }
     if !run.data_warnings.is_empty() {

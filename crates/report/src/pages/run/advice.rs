@@ -1,0 +1,95 @@
+//! Advice: what findings that call for the same thing would give together, in the order in which it is worth doing.
+
+use std::cmp::Ordering::Equal;
+
+use types::view::{FindingView, RunView, Saving};
+use types::{Nanos, Severity};
+
+use super::findings::{basis, place};
+use crate::render::text::sentence;
+use crate::words::number::percent;
+use crate::words::rule;
+
+/// Share of the whole that a saving must have to be worth advice.
+const WORTH_ADVICE: f64 = 0.01;
+/// The quantity of a finding that says how much of the requests' latency it takes.
+const OF_LATENCY: &str = "latency_share";
+
+/// Something to do, and the findings that call for it.
+pub(super) struct Advice<'a> {
+    pub(super) rule: &'a str,
+    action: String,
+    findings: Vec<&'a FindingView<'a>>,
+    /// The part of the whole that it would save, where that is known.
+    pub(super) saves: Option<f64>,
+    /// The part of the requests' latency that it is about.
+    latency: Option<f64>,
+}
+
+impl Advice<'_> {
+    /// What to do, what that would give, and how sure that is.
+    pub(super) fn said(&self) -> String {
+        let mut places: Vec<&str> = self.findings.iter().map(|view| place(view)).collect();
+        places.dedup();
+        let place = if places == ["whole run"] { String::new() } else { format!(" ({})", places.join(" and ")) };
+        format!("{}{place}: {}", sentence(self.action.trim_end_matches('.')), self.gain())
+    }
+
+    /// What it would give.
+    fn gain(&self) -> String {
+        match (self.saves, &self.findings[0].saving, self.latency) {
+            (Some(share), Some(saving), _) => self.saved(share, saving),
+            (.., Some(latency)) => {
+                format!("its cause takes {} of request latency; what this saves is unknown.", percent(Some(latency)))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn saved(&self, share: f64, saving: &Saving) -> String {
+        let savings = || self.findings.iter().map(|view| &view.finding.saving);
+        let tried: Vec<_> = savings().filter_map(|saving| saving.tried.as_ref()).map(|tried| tried.saved_ns).collect();
+        let (saves, how) = match (tried.as_slice(), savings().all(|saving| saving.saves_low_ns.is_some())) {
+            ([], true) => ("saves about", "predicted by replaying the recorded timeline, not measured".to_owned()),
+            ([], false) => ("saves at most", "not measured".to_owned()),
+            (tried, _) => {
+                ("predicted to save", format!("saved {} when it was tried", tried.iter().copied().sum::<Nanos>()))
+            }
+        };
+        format!("{saves} {} of {} ({how}).", percent(Some(share)), basis(saving.basis))
+    }
+}
+
+/// What to do: what delays requests before what keeps a device busy or idle, and the largest first. Only what is worth it.
+pub(super) fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
+    let mut all: Vec<Advice<'a>> = Vec::new();
+    for view in &run.findings {
+        let (rule, saves) = (view.finding.rule.as_str(), view.finding.saving.saves_share);
+        let latency = view.finding.quantities.share(OF_LATENCY);
+        if saves.is_none() && latency.is_none() {
+            continue;
+        }
+        let action = rule::action(view.finding);
+        match all.iter_mut().find(|one| one.rule == rule && one.action == action) {
+            Some(one) => {
+                one.saves = Some(one.saves.unwrap_or_default() + saves.unwrap_or_default());
+                one.findings.push(view);
+            }
+            None => all.push(Advice { rule, action, findings: vec![view], saves, latency }),
+        }
+    }
+    all.retain(|one| one.latency.or(one.saves) >= Some(WORTH_ADVICE));
+    all.sort_by(|one, other| (other.latency, other.saves).partial_cmp(&(one.latency, one.saves)).unwrap_or(Equal));
+    for one in &mut all {
+        one.findings.sort_by_key(|view| std::cmp::Reverse(view.finding.saving.saves_ns));
+        one.saves = one.saves.map(|share| share.min(1.0));
+    }
+    all
+}
+
+/// What is wrong, in a sentence: what the first piece of advice mends, else the first warning.
+pub(super) fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> Option<String> {
+    let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
+    let view = advice.first().map(|one| one.findings[0]).or_else(warning)?;
+    Some(format!("{}.", sentence(view.finding.evidence.first()?).trim_end_matches('.')))
+}
