@@ -140,6 +140,8 @@ const ARCHITECTURES: &[Architecture] = &[
     encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     encoder("CamembertModel", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
     encoder("CamembertForMaskedLM", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
+    encoder("Data2VecTextModel", "data2vec-text", |fields| encoding(fields, &encoder::DATA2VEC)),
+    encoder("Data2VecTextForMaskedLM", "data2vec-text", |fields| encoding(fields, &encoder::DATA2VEC)),
     encoder("ModernBertModel", "modernbert", modern),
     encoder("ModernBertForMaskedLM", "modernbert", modern),
     encoder("ModernBertForSequenceClassification", "modernbert", modern),
@@ -360,17 +362,15 @@ fn stem(class: &str) -> String {
     bare.unwrap_or(class).chars().filter(|letter| *letter != '_').collect::<String>().to_lowercase()
 }
 
-/// The head that the class a file names has on a decoder.
-pub(super) fn decoder_head(fields: &Fields<'_>) -> Result<decoder::DecoderHead, ConfigProblem> {
+/// The head that the class a file names has on a decoder, which was read as the class `read`.
+pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<decoder::DecoderHead, ConfigProblem> {
     let class = fields.text_list("architectures")?.into_iter().next().unwrap_or_default();
-    Ok(match () {
-        () if class.ends_with("ForSequenceClassification") || class.ends_with("ForTokenClassification") => {
-            decoder::DecoderHead::Scores(encoder::labels(fields)?)
-        }
-        () if class.ends_with("LMHeadModel") => decoder::DecoderHead::Tokens,
-        () if class.ends_with("Model") && !class.ends_with("ForRewardModel") => decoder::DecoderHead::Absent,
-        () => decoder::DecoderHead::Tokens,
-    })
+    let scores = ["ForSequenceClassification", "ForTokenClassification"].iter().any(|head| class.ends_with(head));
+    let is_bare = class.ends_with("Model") && !class.ends_with("LMHeadModel") && !class.ends_with("ForRewardModel");
+    if scores {
+        return encoder::labels(fields).map(decoder::DecoderHead::Scores);
+    }
+    Ok(if is_bare && class != read { decoder::DecoderHead::Absent } else { decoder::DecoderHead::Tokens })
 }
 
 /// The known name most like `asked`.

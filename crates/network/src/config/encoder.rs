@@ -109,10 +109,11 @@ macro_rules! encoder_family {
 pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, false);
 pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, true);
 pub(crate) const CAMEMBERT: EncoderFamily = encoder_family!("Camembert", "camembert", "roberta", 2, true);
+pub(crate) const DATA2VEC: EncoderFamily = encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, true);
 pub(crate) const XLM_ROBERTA: EncoderFamily = encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, true);
 
 /// Every family of encoders.
-pub(crate) const FAMILIES: [&EncoderFamily; 4] = [&BERT, &ROBERTA, &CAMEMBERT, &XLM_ROBERTA];
+pub(crate) const FAMILIES: [&EncoderFamily; 5] = [&BERT, &ROBERTA, &CAMEMBERT, &DATA2VEC, &XLM_ROBERTA];
 
 /// Most labels that are taken seriously.
 const MOST_LABELS: u64 = 1 << 20;

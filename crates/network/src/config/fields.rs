@@ -370,6 +370,9 @@ impl<'a> Fields<'a> {
     }
 
     fn as_size(&self, name: &str, value: &Value) -> Result<u64, ConfigProblem> {
+        if value.as_u64().is_some_and(|size| size > LARGEST_SIZE) {
+            return Err(self.invalid(name, value, &format!("at most {LARGEST_SIZE}")));
+        }
         value
             .as_u64()
             .filter(|size| (1..=LARGEST_SIZE).contains(size))

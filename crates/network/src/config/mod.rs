@@ -126,7 +126,7 @@ impl ConfigFile {
         if let ModelConfig::Decoder(decoder) = &mut config
             && decoder.part_of.is_none()
         {
-            decoder.head = architecture::decoder_head(&fields)?;
+            decoder.head = architecture::decoder_head(&fields, decoder.class())?;
         }
         if let Some(decoder) = config.decoder_mut() {
             bounded(decoder)?;
@@ -384,6 +384,92 @@ mod tests {
         let experts = problem(mixture);
         assert!(experts.contains("1996800 experts") && experts.contains("at most 100000"), "{experts}");
         assert!(ModelConfig::from_json("config.json", &mixture.replace("9984", "384")).is_ok());
+    }
+
+    fn file(text: &str) -> ConfigFile {
+        ConfigFile::from_json("config.json", text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn what_a_published_file_leaves_to_its_class_is_taken_from_there_and_told() {
+        // The decoder of Gemma 3 4B as published, which states neither heads nor vocabulary.
+        let gemma = file(
+            r#"{"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": {
+                "hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34,
+                "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024}, "vision_config": {
+                "hidden_size": 1152, "intermediate_size": 4304, "model_type": "siglip_vision_model",
+                "num_attention_heads": 16, "num_hidden_layers": 27}}"#,
+        );
+        let decoder = gemma.config.decoder().unwrap();
+        assert_eq!((decoder.heads, decoder.vocabulary, decoder.dtype), (8, 262_208, DType::Bf16));
+        assert_eq!(crate::Model::new(&gemma.config).blueprint().parameters_under(""), 3_880_263_168);
+        assert_eq!(gemma.assumed.get("text_config.num_key_value_heads").map(String::as_str), Some("4"));
+        let left_out = decoder.left_out.first().unwrap();
+        // 27 layers of 4 * 1152^2 + 2 * 1152 * 4304.
+        assert_eq!((left_out.field.as_str(), left_out.parameters), ("vision_config", Some(411_070_464)));
+    }
+
+    #[test]
+    fn a_class_alone_is_no_model_and_a_missing_width_is_named() {
+        for kind in ["bert", "llama", "t5", "whisper", "phi"] {
+            let text = problem(&format!(r#"{{"model_type": "{kind}"}}"#));
+            assert!(text.contains("`hidden_size` is missing"), "{kind}: {text}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_is_the_same_class_and_another_head_is_another_number_of_parameters() {
+        let sized = |class: &str| {
+            file(&format!(
+                r#"{{"architectures": ["{class}"], "model_type": "qwen2", "hidden_size": 64, "intermediate_size": 96,
+                    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
+                    "tie_word_embeddings": false, "num_experts_per_tok": 2, "num_local_experts": 4, "num_labels": 1}}"#
+            ))
+        };
+        let parameters = |class: &str| crate::Model::new(&sized(class).config).blueprint().parameters_under("");
+        for (other, class) in
+            [("PhiMoEForCausalLM", "PhimoeForCausalLM"), ("Ernie4_5_ForCausalLM", "Ernie4_5ForCausalLM")]
+        {
+            assert_eq!(sized(other).config.facts().class, class);
+        }
+        let whole = parameters("Qwen2ForCausalLM");
+        assert_eq!(whole - parameters("Qwen2Model"), 6_400);
+        assert_eq!(whole - parameters("Qwen2ForSequenceClassification"), 6_400 - 64);
+    }
+
+    #[test]
+    fn tied_embeddings_of_a_thinker_are_its_own() {
+        let text = |tied: bool| {
+            format!(
+                r#"{{"model_type": "qwen2_5_omni", "thinker_config": {{"tie_word_embeddings": {tied}, "text_config": {{
+                    "model_type": "qwen2_5_omni_text", "hidden_size": 64, "intermediate_size": 96,
+                    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100}}}}}}"#
+            )
+        };
+        for tied in [true, false] {
+            assert_eq!(file(&text(tied)).config.decoder().unwrap().tied_embeddings, tied);
+        }
+    }
+
+    #[test]
+    fn a_quantised_encoder_is_stored_as_its_file_says() {
+        let bert = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "quantization_config":
+            {"quant_method": "bitsandbytes", "load_in_8bit": true}}"#;
+        assert!(file(bert).config.quantisation().is_some());
+        // RoBERTa's class has another vocabulary than BERT's.
+        let roberta = file(r#"{"model_type": "roberta", "hidden_size": 64, "num_attention_heads": 4}"#);
+        assert_eq!(roberta.config.vocabulary(), Some(50_265));
+    }
+
+    #[test]
+    fn remote_classes_have_the_parameters_that_are_published() {
+        let glm = file(
+            r#"{"architectures": ["ChatGLMModel"], "model_type": "chatglm", "add_bias_linear": false,
+                "add_qkv_bias": true, "ffn_hidden_size": 13696, "hidden_size": 4096, "kv_channels": 128,
+                "layernorm_epsilon": 1e-05, "multi_query_group_num": 2, "num_attention_heads": 32, "num_layers": 28,
+                "padded_vocab_size": 65024, "torch_dtype": "float16"}"#,
+        );
+        assert_eq!(crate::Model::new(&glm.config).blueprint().parameters_under(""), 6_243_584_000);
     }
 
     #[test]

@@ -340,4 +340,33 @@ mod tests {
         std::fs::write(folder.path().join("config.json"), infinite).unwrap();
         assert_eq!(read(folder.path()).unwrap().config, quantised);
     }
+
+    #[test]
+    fn a_missing_element_type_is_that_of_the_weights_beside_the_file_or_assumed_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let silent = r#"{"model_type": "qwen2", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "tie_word_embeddings": false}"#;
+        std::fs::write(folder.path().join("config.json"), silent).unwrap();
+        let load = || {
+            let config_path = Some(folder.path().to_owned());
+            let name = "silent".to_owned();
+            let config = ConfigSource::File;
+            load(&ModelSettings { name, config, config_path, dtype: None, revision: None, notes: None }).unwrap()
+        };
+        let assumed = load();
+        assert_eq!(assumed.dtype, DType::Bf16);
+        let kinds: Vec<CaveatKind> = assumed.caveats(None).iter().map(|caveat| caveat.kind).collect();
+        assert_eq!(kinds, [CaveatKind::AssumedDtype, CaveatKind::ClassDefaults]);
+        // The vocabulary of Qwen2's class.
+        assert_eq!(assumed.assumed.get("vocab_size").map(String::as_str), Some("151936"));
+        let header = r#"{"__metadata__": {"format": "pt"}, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            "b": {"dtype": "F16", "shape": [4, 4], "data_offsets": [8, 40]}}"#;
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+        std::fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
+        let shown = load();
+        assert_eq!((shown.dtype, shown.dtype_is_assumed), (DType::Fp16, false));
+        // What is no header says nothing.
+        std::fs::write(folder.path().join("model.safetensors"), [255; 9]).unwrap();
+        assert_eq!(load().dtype, DType::Bf16);
+    }
 }

@@ -294,10 +294,8 @@ pub(in crate::config) fn read_mamba(fields: &Fields<'_>, normed: bool) -> Result
     let bounded = |name: &str, default: u64| head_width(fields, name, default);
     let stated = fields.states("time_step_rank") && !fields.is_text("time_step_rank");
     let rank = if stated { bounded("time_step_rank", 1)? } else { width.div_ceil(16) };
-    let inner = match fields.states("intermediate_size") {
-        true => fields.size("intermediate_size")?,
-        false => bounded("expand", 2)?.saturating_mul(width),
-    };
+    let expanded = bounded("expand", 2)?.saturating_mul(width);
+    let inner = fields.size_or("intermediate_size", expanded)?;
     let bias = fields.flag_or("use_bias", false)?;
     let norms = if normed { SelectionNorms::Bare } else { SelectionNorms::Absent };
     let part = StateSpaceConfig {

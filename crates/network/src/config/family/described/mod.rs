@@ -37,7 +37,7 @@ pub(in crate::config) struct Described {
     /// How queries and keys are normed, and whether.
     head_norms: (HeadNorms, Switch),
     positions: Positions,
-    /// Names of the field that says how many heads of keys there are, where that is not the common one.
+    /// A flag that leaves one head of keys and values for all queries; set unless the file says otherwise.
     one_key_head_if: Option<&'static str>,
     feed_forward: FeedForward,
     /// The nonlinearity, where the file names none.

@@ -6,9 +6,12 @@ use super::super::dense::scaled;
 use super::super::mixture::PLAIN_GATE;
 use super::super::{Definitions, Family, NORMS_AROUND, Names, names};
 use super::{Described, Experts, FeedForward, Positions, Switch, Windows};
+use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, Correction, FusedOrder, GateConfig, HeadNorms, NormKind, NormPlacement, ScoreKind,
+    AttentionConfig, Correction, DecoderConfig, FeedForwardConfig, FusedOrder, GateConfig, HeadNorms, NormKind,
+    NormPlacement, ScoreKind, SharedConfig,
 };
+use crate::config::fields::Fields;
 
 /// What a row says where its family does as Llama does.
 macro_rules! row {
@@ -78,6 +81,36 @@ const EVERYWHERE: Experts = Experts {
     normalised: true,
     dense: (&[], 0),
 };
+
+/// Experts as DeepSeek-V2 has them, behind a dense layer.
+const WIDE_SHARED: Experts = Experts {
+    count: &["n_routed_experts"],
+    shared: &["n_shared_experts"],
+    normalised: false,
+    dense: (&["first_k_dense_replace"], 1),
+    ..EVERYWHERE
+};
+
+/// Sinks in every layer.
+fn with_sinks(mut decoder: DecoderConfig) -> DecoderConfig {
+    for layer in &mut decoder.layers {
+        if let AttentionConfig::Grouped(attention) = &mut layer.attention {
+            attention.detail.sinks = true;
+        }
+    }
+    decoder
+}
+
+/// An expert of a width of its own that every token passes through, and Granite's factors.
+fn granite_shared(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
+    let inner = fields.count_or("shared_intermediate_size", 0)?;
+    for layer in &mut decoder.layers {
+        if let FeedForwardConfig::Mixture(mixture) = &mut layer.feed_forward {
+            mixture.shared = (inner > 0).then_some(SharedConfig { count: None, inner, gated: false });
+        }
+    }
+    scaled(fields, decoder)
+}
 
 /// Names of GPT-2's parts.
 macro_rules! gpt {
@@ -349,9 +382,10 @@ pub(in crate::config) static ROWS: &[Described] = &[
         parallel_if: Some("use_parallel_residual"),
         biases: [Switch::If("use_qkv_bias", false), Switch::Never, Switch::Never],
         positions: Positions::Rotary(0.25, RotaryLayout::Halves),
-        more: |fields, decoder| match fields.flag_or("qk_layernorm", false)? {
-            true => Err(fields.wrong("qk_layernorm", true, "false: a norm for each head is not modelled")),
-            false => Ok(decoder),
+        more: |fields, decoder| {
+            let own = fields.flag_or("qk_layernorm", false)?;
+            let wrong = || fields.wrong("qk_layernorm", true, "false: a norm for each head is not modelled");
+            if own { Err(wrong()) } else { Ok(decoder) }
         },
         ..row!(
             "stablelm",
@@ -414,14 +448,7 @@ pub(in crate::config) static ROWS: &[Described] = &[
     },
     Described {
         windows: Windows::Listed,
-        more: |fields, mut decoder| {
-            for layer in &mut decoder.layers {
-                if let AttentionConfig::Grouped(attention) = &mut layer.attention {
-                    attention.detail.sinks = true;
-                }
-            }
-            scaled(fields, decoder)
-        },
+        more: |fields, decoder| scaled(fields, with_sinks(decoder)),
         ..row!("granite_swa", "granite_swa", names!("GraniteSWA"), super::super::dense::GRANITE.definitions)
     },
     Described {
@@ -585,7 +612,7 @@ pub(in crate::config) static ROWS: &[Described] = &[
             "chatglm",
             "chatglm",
             Names {
-                causal: "ChatGLMForConditionalGeneration",
+                causal: "ChatGLMModel",
                 norm: "RMSNorm",
                 layer: "GLMBlock",
                 attention: "SelfAttention",
@@ -616,6 +643,57 @@ pub(in crate::config) static ROWS: &[Described] = &[
             "deepseek",
             "deepseek",
             Names { mixture: "DeepseekMoE", gate: "MoEGate", shared_module: "shared_experts", ..names!("Deepseek") },
+            SHARED
+        )
+    },
+    Described {
+        experts: Some(Experts { inner: &["intermediate_size"], ..EVERYWHERE }),
+        more: granite_shared,
+        ..row!(
+            "granitemoeshared",
+            "granitemoeshared",
+            Names {
+                mixture: "GraniteMoeSharedMoE",
+                mixture_module: "block_sparse_moe",
+                gate_module: "router",
+                shared_module: "shared_mlp",
+                ..names!("GraniteMoeShared")
+            },
+            SHARED
+        )
+    },
+    Described {
+        experts: Some(Experts { inner: &["intermediate_size"], ..EVERYWHERE }),
+        windows: Windows::Listed,
+        more: |fields, decoder| granite_shared(fields, with_sinks(decoder)),
+        ..row!(
+            "granitemoe_swa",
+            "granitemoe_swa",
+            Names {
+                mixture: "GraniteMoeSWAMoE",
+                mixture_module: "block_sparse_moe",
+                gate_module: "router",
+                shared_module: "shared_mlp",
+                ..names!("GraniteMoeSWA")
+            },
+            SHARED
+        )
+    },
+    Described {
+        experts: Some(WIDE_SHARED),
+        ..row!(
+            "deepseek_ocr2_text",
+            "deepseek_ocr2",
+            Names { mixture: "DeepseekOcr2TextMoe", shared_module: "shared_experts", ..names!("DeepseekOcr2Text") },
+            SHARED
+        )
+    },
+    Described {
+        experts: Some(WIDE_SHARED),
+        ..row!(
+            "unlimited_ocr_text",
+            "unlimited_ocr",
+            Names { mixture: "UnlimitedOcrTextMoe", shared_module: "shared_experts", ..names!("UnlimitedOcrText") },
             SHARED
         )
     },
