@@ -233,7 +233,11 @@ impl OpShape {
     /// Its work on `hardware`.
     pub(crate) fn work(&self, hardware: &Hardware) -> Result<Work, ForecastError> {
         let peak = if self.family.multiplies() {
-            let peak = hardware.matrix_peak(self.dtype).ok_or_else(|| ForecastError::NoPeak {
+            // A type that the device has no matrix unit for is widened first.
+            let widened = || hardware.matrix_peak(DType::Bf16).or_else(|| hardware.matrix_peak(DType::Fp16));
+            let is_narrow = self.dtype.bits() < 16;
+            let own = hardware.matrix_peak(self.dtype).or_else(|| widened().filter(|_| is_narrow));
+            let peak = own.ok_or_else(|| ForecastError::NoPeak {
                 device: hardware.id.clone(),
                 dtype: self.dtype,
                 op: self.family.name(),

@@ -14,6 +14,8 @@ pub struct Footprint {
     pub activations: Bytes,
     /// Cache one more position of a sequence takes; absent for networks without a cache.
     pub kv_per_token: Option<Bytes>,
+    /// The same once every window is full.
+    pub kv_per_token_later: Option<Bytes>,
     /// Cache of one sequence at its end; absent for networks without a cache.
     pub kv_per_sequence: Option<Bytes>,
     /// Bits that one element of a layer's whole cache takes on this device, in 65,536ths.
@@ -44,6 +46,7 @@ impl Footprint {
             weights: sharing.weights(),
             activations,
             kv_per_token: most(&|layer| layer.elements + layer.entries),
+            kv_per_token_later: most(&|layer| layer.entries + if layer.window.is_none() { layer.elements } else { 0 }),
             kv_per_sequence: most(&|layer| layer.elements_at(positions)).map(|bytes| bytes + states),
             kv_bits: sharing.cache_bits(),
             batch: workload.batch / workload.parallel.data(),
@@ -90,6 +93,7 @@ mod tests {
             weights: Bytes::new(60),
             activations: Bytes::new(15),
             kv_per_token: Some(Bytes::new(1)),
+            kv_per_token_later: Some(Bytes::new(1)),
             kv_per_sequence: Some(Bytes::new(10)),
             kv_bits: 8 << 16,
             batch: 2,

@@ -94,6 +94,8 @@ pub struct Roofline<'a> {
     matrix: Vec<(DType, FlopsPerSecond)>,
     vector: FlopsPerSecond,
     launch: Option<Seconds>,
+    /// The type of weights that the device has no matrix unit for, and the type that their GEMMs run in.
+    widened: Option<(DType, DType)>,
 }
 
 impl<'a> Roofline<'a> {
@@ -119,23 +121,23 @@ impl<'a> Roofline<'a> {
             let peak = hardware.matrix_peak(dtype).ok_or_else(|| missing(dtype, "matrix"))?;
             matrix.push((dtype, peak.flops));
         }
-        Ok(Self { hardware, matrix, vector, launch })
+        Ok(Self { hardware, matrix, vector, launch, widened: None })
     }
 
-    /// The roofline of `hardware` for `workload`, whose GEMMs are in `dtypes`. A type that only the checkpoint asks for and
-    /// the device lacks is turned back into the workload's own, as engines do there.
+    /// The roofline of `hardware` for `workload`, whose GEMMs are in `dtypes`. A type that weights are stored in and the device
+    /// lacks is widened to the workload's own, as engines do there.
     pub fn of(
         hardware: &'a Hardware,
         dtypes: impl IntoIterator<Item = DType>,
         workload: &Workload,
         launch: Option<Seconds>,
     ) -> Result<Self, RooflineError> {
-        let asked = |dtype: DType| [Some(workload.dtype), workload.quantisation.activations].contains(&Some(dtype));
-        let (kept, lacking): (Vec<DType>, Vec<DType>) =
-            dtypes.into_iter().partition(|dtype| asked(*dtype) || hardware.matrix_peak(*dtype).is_some());
+        let is_kept = |dtype: &DType| *dtype == workload.dtype || hardware.matrix_peak(*dtype).is_some();
+        let (kept, lacking): (Vec<DType>, Vec<DType>) = dtypes.into_iter().partition(is_kept);
         let instead = (!lacking.is_empty()).then_some(workload.dtype);
         let mut roofline = Self::new(hardware, kept.into_iter().chain(instead), launch)?;
         if let Some(rate) = roofline.matrix(workload.dtype) {
+            roofline.widened = lacking.first().map(|dtype| (*dtype, workload.dtype));
             roofline.matrix.extend(lacking.into_iter().map(|dtype| (dtype, rate)));
         }
         Ok(roofline)
@@ -149,6 +151,11 @@ impl<'a> Roofline<'a> {
     /// Rate of matrix work in `dtype`; `None` when this roofline was not made for it.
     pub fn matrix(&self, dtype: DType) -> Option<FlopsPerSecond> {
         self.matrix.iter().find_map(|(known, rate)| (*known == dtype).then_some(*rate))
+    }
+
+    /// The type of weights that the device has no matrix unit for, and the type that their GEMMs run in.
+    pub fn widened(&self) -> Option<(DType, DType)> {
+        self.widened
     }
 
     /// Rate of everything else: elementwise work is done in single precision whatever the tensors are stored in.

@@ -150,7 +150,7 @@ impl WorkloadSettings {
             Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
         };
         let batch = range("batch", self.batch, 1..=LARGEST_BATCH)?;
-        let pages_wanted = if model.takes_images() { 1..=10_000 } else { 0..=10_000 };
+        let pages_wanted = if model.needs_images() { 1..=10_000 } else { 0..=10_000 };
         let num_pages = range("num_pages", self.num_pages, pages_wanted)?;
         let dtype = match &self.dtype {
             None => published,
@@ -166,6 +166,7 @@ impl WorkloadSettings {
         }
         check_quantisation(&self.quantisation)?;
         let image = self.image(model)?;
+        let num_pages = if model.takes_images() && image.is_none() { 0 } else { num_pages };
         let image_tokens = image.map_or(0, |image| image.image_tokens * num_pages);
         let (text_tokens, seq_len) = self.prompt(image_tokens)?;
         let (max_new_tokens, decode_steps) = self.generation()?;
@@ -205,7 +206,9 @@ impl WorkloadSettings {
     }
 
     fn image(&self, model: &Model) -> Result<Option<ImageWorkload>, WorkloadError> {
-        if !model.takes_images() {
+        // A model that reads images where there are any is asked about text where the workload has none.
+        let is_text = self.num_pages == 0 || (self.image_pixels.is_none() && self.base_size.is_none());
+        if !model.takes_images() || (!model.needs_images() && is_text) {
             return Ok(None);
         }
         let needed = |key: &'static str, value: Option<u64>| {

@@ -175,6 +175,35 @@ fn gemms_run_at_the_peak_of_the_type_the_checkpoint_asks_for_where_the_device_ha
 }
 
 #[test]
+fn types_that_a_device_lacks_are_widened_and_said_whoever_asks_for_them() {
+    let catalogue = Catalogue::built_in().unwrap();
+    let narrow = Quantisation { weights: Some(DType::Fp8), activations: Some(DType::Fp8), ..Quantisation::default() };
+    let (workload, prediction) = of_preset("llama-3-8b", Parallel::default(), narrow);
+    let of = |device: &str| {
+        Roofline::of(catalogue.find(device).unwrap(), matrix_dtypes(&prediction), &workload, None).unwrap()
+    };
+    assert_eq!(of("a100-sxm-80gb").widened(), Some((DType::Fp8, DType::Bf16)));
+    assert_eq!(of("h200").widened(), None);
+    let rate = |device: &str, dtype| of(device).matrix(dtype).unwrap();
+    assert_eq!(rate("a100-sxm-80gb", DType::Fp8), rate("a100-sxm-80gb", DType::Bf16));
+}
+
+#[test]
+fn a_vision_language_model_reads_text_alone_where_the_workload_has_no_image() {
+    let model = Model::new(&Preset::find("qwen3-vl-8b").unwrap().config().unwrap());
+    let text = settings(Parallel::default(), Quantisation::default()).resolve(&model, DType::Bf16).unwrap();
+    assert_eq!((text.num_pages, text.seq_len, text.image), (0, 1_000, None));
+    let seen = WorkloadSettings { num_pages: 1, image_pixels: Some([512, 512]), ..WorkloadSettings::of_text(100, 2) };
+    let seen = seen.resolve(&model, DType::Bf16).unwrap();
+    assert!(seen.seq_len > 100 && seen.image.is_some());
+    // DeepSeek-OCR has no prompt without a page.
+    let ocr = Model::new(&Preset::find("deepseek-ocr").unwrap().config().unwrap());
+    let none = WorkloadSettings { num_pages: 0, ..WorkloadSettings::of_text(100, 2) };
+    assert!(none.resolve(&ocr, DType::Bf16).unwrap_err().to_string().contains("num_pages"));
+    assert!(predict(&model, &text).unwrap().decode.is_some());
+}
+
+#[test]
 fn what_cannot_be_read_exactly_is_refused_with_the_field() {
     let refused = |quantization: Value| {
         let config = json!({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96,

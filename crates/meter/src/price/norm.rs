@@ -8,7 +8,7 @@ pub(super) const LAYER_NORM: Derivation = Derivation {
     definition: "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias",
     text: "Seven per element: an addition for the mean; a subtraction, a square and an addition for the variance; a \
            multiplication by the reciprocal root; a multiplication and an addition for weight and bias. The root itself, one per \
-           row, is not counted.",
+           row, is not counted. Without a weight it is five.",
     source: "Ba, Kiros and Hinton 2016, Layer Normalization, equation 3",
 };
 
@@ -27,7 +27,10 @@ pub(super) const BATCH_NORM: Derivation = Derivation {
 
 pub(super) fn layer_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    streamed(call, [term!(FlopsVector, [N], 7 * N)])
+    match call.inputs.len() {
+        1 => streamed(call, [term!(FlopsVector, [N], 5 * N)]),
+        _ => streamed(call, [term!(FlopsVector, [N], 7 * N)]),
+    }
 }
 
 pub(super) fn rms_norm(call: &Call<'_>) -> Vec<Term> {

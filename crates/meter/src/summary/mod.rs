@@ -78,6 +78,7 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
         predicted_vs_measured_ratio: None,
         forecast_vs_measured_ratio: None,
         measured_parts: Vec::new(),
+        caveats: Vec::new(),
         assumptions: assumptions(subject, first),
         notes: vec![
             "Times are roofline times, not a forecast: real kernels reach only part of each peak, and launches, \
@@ -129,6 +130,7 @@ fn memory(prediction: &Prediction, device: Bytes) -> MemoryNeed {
         weights_bytes: need.weights,
         activations_peak_bytes: need.activations,
         kv_bytes_per_token: need.kv_per_token,
+        kv_bytes_per_token_later: need.kv_per_token_later.filter(|later| Some(*later) != need.kv_per_token),
         kv_bytes: need.kv(),
         total_bytes: need.total(),
         fits: need.fits(device),
@@ -183,6 +185,9 @@ pub fn model_spec(model_id: &str, config_path: &str, config: &ModelConfig, model
         .map(|(_, entry)| (entry.path.clone(), blueprint.parameters_under(&entry.path)))
         .filter(|(_, count)| *count > 0)
         .collect();
+    let total = blueprint.parameters_under("");
+    let idle = config.decoder().map_or(0, |decoder| decoder.idle_parameters());
+    let table = config.decoder().filter(|decoder| !decoder.tied_embeddings).map(|decoder| decoder.table());
     ModelSpec {
         model_id: model_id.to_owned(),
         model_variant: facts.class.to_owned(),
@@ -197,7 +202,12 @@ pub fn model_spec(model_id: &str, config_path: &str, config: &ModelConfig, model
         uses_moe: facts.mixes_experts,
         dtype: config.dtype(),
         quantisation: config.quantisation().map(|quantisation| quantisation.description()),
-        parameters: ParameterCounts { total: blueprint.parameters_under(""), by_module },
+        parameters: ParameterCounts {
+            total,
+            active: (idle > 0).then_some(total.saturating_sub(idle)),
+            embedding: table,
+            by_module,
+        },
         notes: String::new(),
     }
 }
@@ -242,6 +252,7 @@ fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
     let mut rates: Vec<_> = matrix_dtypes(prediction)
         .into_iter()
         .filter_map(|dtype| {
+            let dtype = roofline.widened().filter(|(from, _)| *from == dtype).map_or(dtype, |(_, to)| to);
             let source = source(dtype, ComputeUnit::Matrix)?;
             Some(RateUsed { dtype, unit: "matrix".to_owned(), flops: roofline.matrix(dtype)?, source })
         })
@@ -295,6 +306,13 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
         texts.push(format!("Only the decoder of {whole} is modelled, on text: its other parts are not supported."));
     }
     texts.extend(of_checkpoint(subject));
+    if let Some((from, to)) = roofline.widened() {
+        texts.push(format!(
+            "{} has no {from} matrix unit: weights stored in {from} are widened, and their GEMMs run in {to}, as engines do \
+             there.",
+            roofline.hardware().name
+        ));
+    }
     texts.extend(of_storage(&subject.workload.quantisation));
     texts.extend(of_sharing(&subject.workload.parallel));
     assumed(texts)

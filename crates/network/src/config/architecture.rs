@@ -1,5 +1,8 @@
 //! The table of architectures: the names each goes by, and how its configuration is read.
 
+use std::sync::LazyLock;
+
+use super::family::described::{self, Described};
 use super::fields::Fields;
 use super::{
     ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
@@ -7,21 +10,42 @@ use super::{
 };
 
 /// One architecture: the names it goes by and how its configuration is read.
+#[derive(Clone, Copy)]
 pub(super) struct Architecture {
     /// Entry of `architectures`.
     pub(super) name: &'static str,
     /// `model_type`.
     pub(super) model_type: &'static str,
-    pub(super) read: ReadConfig,
+    read: Reader,
 }
 
-pub(super) const ARCHITECTURES: &[Architecture] = &[
+/// How a configuration is read.
+#[derive(Clone, Copy)]
+enum Reader {
+    By(ReadConfig),
+    Described(&'static Described),
+}
+
+/// Every architecture: those with readers of their own, then those that are rows of data.
+pub(super) fn architectures() -> &'static [Architecture] {
+    static ALL: LazyLock<Vec<Architecture>> = LazyLock::new(|| {
+        let described = described::ROWS.iter().map(|row| Architecture {
+            name: row.family.names.causal,
+            model_type: row.model_type,
+            read: Reader::Described(row),
+        });
+        ARCHITECTURES.iter().copied().chain(described).collect()
+    });
+    &ALL
+}
+
+const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "DeepseekOCRForCausalLM",
         model_type: "deepseek_vl_v2",
-        read: |fields| {
+        read: Reader::By(|fields| {
             deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
-        },
+        }),
     },
     decoder("LlamaForCausalLM", "llama", |fields| boxed(family::llama::read(fields))),
     decoder("MistralForCausalLM", "mistral", |fields| boxed(family::mistral::read(fields))),
@@ -34,6 +58,12 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
     decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
     decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
     decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
+    decoder("Glm4MoeLiteForCausalLM", "glm4_moe_lite", |fields| boxed(family::deepseek::read_glm_lite(fields))),
+    decoder("YoutuForCausalLM", "youtu", |fields| boxed(family::deepseek::read_youtu(fields))),
+    decoder("AXK1ForCausalLM", "axk1", |fields| boxed(family::deepseek::read_axk1(fields))),
+    decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
+    decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),
+    decoder("FalconMambaForCausalLM", "falcon_mamba", |fields| boxed(family::state_space::read_mamba(fields, true))),
     decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
     decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
@@ -108,6 +138,10 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
     encoder("XLMRobertaForMaskedLM", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     encoder("XLMRobertaForSequenceClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("CamembertModel", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
+    encoder("CamembertForMaskedLM", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
+    encoder("Data2VecTextModel", "data2vec-text", |fields| encoding(fields, &encoder::DATA2VEC)),
+    encoder("Data2VecTextForMaskedLM", "data2vec-text", |fields| encoding(fields, &encoder::DATA2VEC)),
     encoder("ModernBertModel", "modernbert", modern),
     encoder("ModernBertForMaskedLM", "modernbert", modern),
     encoder("ModernBertForSequenceClassification", "modernbert", modern),
@@ -121,18 +155,18 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
-        read: |fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet),
+        read: Reader::By(|fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet)),
     },
 ];
 
 pub(super) type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
 const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
-    Architecture { name, model_type, read }
+    Architecture { name, model_type, read: Reader::By(read) }
 }
 
 const fn encoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
-    Architecture { name, model_type, read }
+    Architecture { name, model_type, read: Reader::By(read) }
 }
 
 fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Result<ModelConfig, ConfigProblem> {
@@ -157,30 +191,63 @@ fn seeing(config: Result<vision::VisionLanguageConfig, ConfigProblem>) -> Result
 
 /// The decoder of a model whose other parts are not known, or the problem of the whole where that is not known either.
 pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<ModelConfig, ConfigProblem> {
-    let Some(text) = language_part(fields)? else { return Err(problem) };
-    let kind = text.optional_text("model_type")?;
-    if !kind.is_some_and(|kind| ARCHITECTURES.iter().any(|known| known.is_family(&kind))) {
+    let Some((place, text)) = language_part(fields)? else { return Err(problem) };
+    if !text.kind().is_some_and(|kind| architectures().iter().any(|known| known.is_family(kind))) {
         return Err(problem);
     }
     let ModelConfig::Decoder(mut decoder) = read_named(&text, "")? else { return Err(problem) };
-    decoder.tied_embeddings = fields.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
-    decoder.dtype = fields.dtype()?.unwrap_or(decoder.dtype);
+    for around in [fields, &place] {
+        decoder.tied_embeddings = around.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
+        decoder.dtype = around.dtype()?.unwrap_or(decoder.dtype);
+    }
     let whole = fields.text_list("architectures")?.into_iter().next();
     decoder.part_of = match whole {
         None => fields.optional_text("model_type")?,
         whole => whole,
     };
+    for around in [fields, &place] {
+        for field in around.names().filter(|name| is_a_part(name)) {
+            if let Some(part) = around.optional_object(field)?
+                && !decoder.left_out.iter().any(|known| known.field == field)
+            {
+                decoder.left_out.push(decoder::LeftOut { field: field.to_owned(), parameters: estimated(&part)? });
+            }
+        }
+    }
     Ok(ModelConfig::Decoder(decoder))
 }
 
-/// The fields of the decoder in a file of several parts.
-fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<Fields<'a>>, ConfigProblem> {
+/// Whether a field describes a part of a model beside its decoder.
+fn is_a_part(name: &str) -> bool {
+    const NO_PARTS: &[&str] = &[
+        "text_config",
+        "llm_config",
+        "language_config",
+        "thinker_config",
+        "quantization_config",
+        "compression_config",
+    ];
+    name.ends_with("_config") && !NO_PARTS.contains(&name)
+}
+
+/// What layers of a transformer of these sizes have: four matrices of attention and two or three of the feed-forward.
+fn estimated(part: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
+    let width = part.optional_size_of(&["hidden_size", "embed_dim", "d_model", "width"])?;
+    let layers = part.optional_size_of(&["num_hidden_layers", "depth", "layers", "encoder_layers"])?;
+    let (Some(width), Some(layers)) = (width, layers) else { return Ok(None) };
+    let inner = part.optional_size_of(&["intermediate_size", "encoder_ffn_dim"])?.unwrap_or(4 * width);
+    let each = width.saturating_mul(4 * width + 2 * inner);
+    Ok(Some(each.saturating_mul(layers.min(super::fields::MOST_LAYERS))))
+}
+
+/// The fields of the decoder in a file of several parts, behind those around them.
+fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<(Fields<'a>, Fields<'a>)>, ConfigProblem> {
     // A model that speaks has one that thinks in it.
     let thinker = fields.optional_object("thinker_config")?;
     for place in [Some(fields), thinker.as_ref()].into_iter().flatten() {
         for name in ["text_config", "llm_config", "language_config"] {
             if let Some(text) = place.optional_object(name)? {
-                return Ok(Some(text));
+                return Ok(Some((place.clone(), text)));
             }
         }
     }
@@ -189,26 +256,47 @@ fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<Fields<'a>>, ConfigPr
 
 /// Names of the architectures that can be read.
 pub fn supported() -> impl Iterator<Item = &'static str> {
-    ARCHITECTURES.iter().map(|architecture| architecture.name)
+    architectures().iter().map(|architecture| architecture.name)
 }
 
 /// Families that can be read, by `model_type`.
 pub fn families() -> impl Iterator<Item = &'static str> {
-    let is_first = |at: usize, kind: &str| ARCHITECTURES[..at].iter().all(|earlier| earlier.model_type != kind);
-    let rows = ARCHITECTURES.iter().enumerate();
+    let is_first = |at: usize, kind: &str| architectures()[..at].iter().all(|earlier| earlier.model_type != kind);
+    let rows = architectures().iter().enumerate();
     rows.filter(move |(at, row)| is_first(*at, row.model_type)).map(|(_, row)| row.model_type)
 }
 
 /// Decoders that have a name of their own, and the parts and fields of another family.
-const OTHER_NAMES: [(&str, &str); 5] = [
+const OTHER_NAMES: [(&str, &str); 18] = [
     ("kimi_k2", "deepseek_v3"),
     ("glm4v_text", "glm4"),
     ("glm4v_moe_text", "glm4_moe"),
     ("qwen2_5_omni_text", "qwen2"),
     ("qwen3_omni_moe_text", "qwen3_moe"),
+    ("qwen2_vl_text", "qwen2"),
+    ("qwen2_5_vl_text", "qwen2"),
+    ("qwen3_vl_text", "qwen3"),
+    ("qwen3_vl_moe_text", "qwen3_moe"),
+    ("paddleocr_vl_text", "ernie4_5"),
+    ("granite4_vision_text", "granite"),
+    ("granite_docling_text", "granite"),
+    ("emu3_text_model", "llama"),
+    ("iquestcoder", "llama"),
+    ("hunyuan_vl_text", "hunyuan_v1_dense"),
+    ("gemma4_unified_text", "gemma4_text"),
+    ("glm_ocr_text", "glm4"),
+    ("gpt-sw3", "gpt2"),
 ];
 
 impl Architecture {
+    /// Reads a file.
+    pub(super) fn read(&self, fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
+        match self.read {
+            Reader::By(read) => read(fields),
+            Reader::Described(row) => boxed(described::read(fields, row)),
+        }
+    }
+
     /// Whether files of that `model_type` are read so.
     pub(super) fn is_family(&self, kind: &str) -> bool {
         self.model_type == kind || OTHER_NAMES.contains(&(kind, self.model_type))
@@ -221,14 +309,23 @@ impl Architecture {
         if named.is_empty() && model_type.is_none() {
             return Err(ConfigProblem::Missing { field: "architectures".into(), expected: "a list of one class name" });
         }
-        let found = ARCHITECTURES.iter().find(|known| {
-            named.iter().any(|name| name == known.name)
-                || (named.is_empty() && model_type.as_deref().is_some_and(|kind| known.is_family(kind)))
-        });
+        let is_family = |known: &Self| model_type.as_deref().is_some_and(|kind| known.is_family(kind));
+        let exact =
+            |known: &&Self| named.iter().any(|name| name == known.name) || (named.is_empty() && is_family(known));
+        // Another spelling, another head, or a class that is another family's under a name of its own.
+        let has_parts = language_part(fields)?.is_some();
+        let spelt = |known: &&Self| {
+            let same = |name: &String| stem(name) == stem(known.name);
+            let renamed =
+                || OTHER_NAMES.iter().any(|(kind, _)| model_type.as_deref() == Some(kind)) && is_family(known);
+            !has_parts && (named.iter().any(same) || (!known.name.starts_with("Deepseek") && renamed()))
+        };
+        let found = architectures().iter().find(exact).or_else(|| architectures().iter().find(spelt));
         found.ok_or_else(|| {
             let class = named.into_iter().next();
-            let class_of =
-                |kind: &str| ARCHITECTURES.iter().find(|known| known.model_type == kind).map_or("", |known| known.name);
+            let class_of = |kind: &str| {
+                architectures().iter().find(|known| known.model_type == kind).map_or("", |known| known.name)
+            };
             // A misspelt name is the name; any other is known by what the model is built of.
             let spelt = match (&class, &model_type) {
                 (Some(class), _) => nearest(class, supported()),
@@ -244,6 +341,36 @@ impl Architecture {
             }
         })
     }
+}
+
+/// Ends of class names: the heads that a model is published with.
+const HEADS: [&str; 9] = [
+    "ForCausalLM",
+    "LMHeadModel",
+    "WithLMHeadModel",
+    "ForConditionalGeneration",
+    "ForMaskedLM",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "ForRewardModel",
+    "Model",
+];
+
+/// A class name without its head, however it is spelt.
+fn stem(class: &str) -> String {
+    let bare = HEADS.iter().filter_map(|head| class.strip_suffix(head)).min_by_key(|bare| bare.len());
+    bare.unwrap_or(class).chars().filter(|letter| *letter != '_').collect::<String>().to_lowercase()
+}
+
+/// The head that the class a file names has on a decoder, which was read as the class `read`.
+pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<decoder::DecoderHead, ConfigProblem> {
+    let class = fields.text_list("architectures")?.into_iter().next().unwrap_or_default();
+    let scores = ["ForSequenceClassification", "ForTokenClassification"].iter().any(|head| class.ends_with(head));
+    let is_bare = class.ends_with("Model") && !class.ends_with("LMHeadModel") && !class.ends_with("ForRewardModel");
+    if scores {
+        return encoder::labels(fields).map(decoder::DecoderHead::Scores);
+    }
+    Ok(if is_bare && class != read { decoder::DecoderHead::Absent } else { decoder::DecoderHead::Tokens })
 }
 
 /// The known name most like `asked`.

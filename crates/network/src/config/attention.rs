@@ -133,7 +133,20 @@ pub enum StateSpaceKind {
     Channels {
         /// The rank.
         rank: u64,
+        /// How steps, inputs and outputs of the state are normed.
+        norms: SelectionNorms,
     },
+}
+
+/// Norms of what a selective scan is steered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SelectionNorms {
+    /// None of them.
+    Absent,
+    /// With a weight each.
+    Weighted,
+    /// Without weights.
+    Bare,
 }
 
 impl StateSpaceConfig {

@@ -6,7 +6,7 @@ use types::DType;
 
 pub use super::attention::{
     AttentionConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections, EntryIndexerConfig, FusedOrder,
-    GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, RotaryConfig, ShortConvConfig,
+    GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, RotaryConfig, SelectionNorms, ShortConvConfig,
     StateSpaceConfig, StateSpaceKind, Values,
 };
 pub use super::feed_forward::{
@@ -45,6 +45,8 @@ pub struct DecoderConfig {
     pub residual_scale: Option<f64>,
     /// Factor on logits.
     pub logit_scale: Option<f64>,
+    /// What stands behind the last norm.
+    pub head: DecoderHead,
     /// Whether the head has a bias.
     pub head_bias: bool,
     /// Whether the head shares the token embedding's table.
@@ -65,6 +67,28 @@ pub struct DecoderConfig {
     pub quantisation: Option<Quantisation>,
     /// The model it is the decoder of, where the other parts are not known.
     pub part_of: Option<String>,
+    /// The parts that are left out: their fields, and their parameters as far as those can be estimated.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What stands behind the last norm of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecoderHead {
+    /// Scores of all tokens.
+    Tokens,
+    /// So many scores, without a bias: a classifier or reward model.
+    Scores(u64),
+    /// Nothing: an embedder.
+    Absent,
+}
+
+/// A part of a model that is not modelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Field of the file that describes it.
+    pub field: String,
+    /// What its layers have, by their sizes; absent where those are unknown.
+    pub parameters: Option<u64>,
 }
 
 /// Learned positions.
@@ -136,6 +160,10 @@ pub enum NormKind {
     Layer,
     /// The same without a bias.
     LayerWithoutBias,
+    /// The root of the mean square, without a weight.
+    BareRms,
+    /// The deviation from the mean, without a weight or a bias.
+    BareLayer,
 }
 
 /// Where norms stand in a layer.
@@ -158,6 +186,11 @@ impl DecoderConfig {
     /// Class of the published model.
     pub fn class(&self) -> &'static str {
         self.family.names.causal
+    }
+
+    /// Parameters of the table of embeddings.
+    pub fn table(&self) -> u64 {
+        (self.vocabulary + self.further_tokens).saturating_mul(self.width)
     }
 
     /// Parameters of the experts that a token does not go to, in all layers.
@@ -191,7 +224,7 @@ impl PartialEq for DecoderConfig {
             && (self.embedding_scale, self.tied_embeddings, self.logit_softcap)
                 == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
             && self.further_tokens == other.further_tokens
-            && self.exact_positions == other.exact_positions
+            && (self.exact_positions, self.head) == (other.exact_positions, other.head)
             && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
                 == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
             && (self.layer_scalar, self.per_layer, self.streams, self.hyper)

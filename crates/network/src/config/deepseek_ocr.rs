@@ -90,7 +90,7 @@ impl DeepseekOcrConfig {
             return Err(projector.wrong("n_embed", outputs, expected));
         }
         // What Hugging Face takes where a configuration does not say.
-        let dtype = fields.dtype()?.or(language_fields.dtype()?).unwrap_or(DType::Fp32);
+        let dtype = fields.dtype()?.or(language_fields.dtype()?).unwrap_or(DType::Bf16);
         Ok(Self { sam, clip, projector_inputs, language, dtype })
     }
 }

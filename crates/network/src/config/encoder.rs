@@ -4,6 +4,7 @@ use types::{ActivationKind, DType};
 
 use super::family::activation_named;
 use super::fields::{ConfigProblem, Fields};
+use super::quantisation::Quantisation;
 
 /// Sizes of an encoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub struct EncoderConfig {
     pub tied_embeddings: bool,
     /// Element type of the published weights.
     pub dtype: DType,
+    /// How the checkpoint is quantised, where it is.
+    pub quantisation: Option<Quantisation>,
 }
 
 /// What stands behind an encoder.
@@ -105,10 +108,12 @@ macro_rules! encoder_family {
 
 pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, false);
 pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, true);
+pub(crate) const CAMEMBERT: EncoderFamily = encoder_family!("Camembert", "camembert", "roberta", 2, true);
+pub(crate) const DATA2VEC: EncoderFamily = encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, true);
 pub(crate) const XLM_ROBERTA: EncoderFamily = encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, true);
 
 /// Every family of encoders.
-pub(crate) const FAMILIES: [&EncoderFamily; 3] = [&BERT, &ROBERTA, &XLM_ROBERTA];
+pub(crate) const FAMILIES: [&EncoderFamily; 5] = [&BERT, &ROBERTA, &CAMEMBERT, &DATA2VEC, &XLM_ROBERTA];
 
 /// Most labels that are taken seriously.
 const MOST_LABELS: u64 = 1 << 20;
@@ -131,7 +136,11 @@ impl EncoderConfig {
             return Err(fields.wrong("is_decoder", true, "false: an encoder sees every position"));
         }
         let class = fields.text_list("architectures")?.into_iter().next();
-        let at = class.and_then(|class| family.classes.iter().position(|known| *known == class));
+        let at = class.and_then(|class| match class.as_str() {
+            // The head over tokens again, under the name it has where the layers see backwards only.
+            class if class.ends_with("LMHeadModel") || class.ends_with("ForCausalLM") => Some(1),
+            class => family.classes.iter().position(|known| *known == class),
+        });
         let head = match at {
             None | Some(0) => EncoderHead::Pooled,
             Some(1) => EncoderHead::Tokens,
@@ -157,7 +166,8 @@ impl EncoderConfig {
             segments: fields.size_or("type_vocab_size", 2)?,
             epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
             tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Fp32)?,
+            quantisation: None,
         })
     }
 }

@@ -1,7 +1,13 @@
 //! Fields of a `config.json`, read with the field's whole path in every error.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 use types::{DType, Exit, Failure};
+
+use super::class_defaults::ClassDefaults;
 
 /// Sizes past this are mistakes, and keep products of sizes inside 64 bits.
 const LARGEST_SIZE: u64 = 1 << 32;
@@ -93,26 +99,80 @@ pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
     path: String,
     /// What the published class takes where the file does not say.
-    defaults: Option<&'a Map<String, Value>>,
+    class: Option<&'static ClassDefaults>,
+    kind: Option<String>,
+    /// Sizes that were taken from a class, with their paths.
+    assumed: Rc<RefCell<BTreeMap<String, String>>>,
 }
+
+/// Fields that size nothing, or only what a checkpoint does not hold: nobody needs to be told of their defaults.
+const NO_SIZES: &[&str] = &[
+    "max_position_embeddings",
+    "query_pre_attn_scalar",
+    "decoder_start_token_id",
+    "n_group",
+    "topk_group",
+    "no_rope_layer_interval",
+    "first_k_dense_replace",
+    "num_local_experts",
+    "sliding_window",
+    "temporal_patch_size",
+    "in_channels",
+];
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(object: &'a Map<String, Value>) -> Self {
-        Self { object, path: String::new(), defaults: None }
+        let kind = object.get("model_type").and_then(Value::as_str).map(str::to_owned);
+        let class = kind.as_deref().and_then(ClassDefaults::of);
+        Self { object, path: String::new(), class, kind, assumed: Rc::default() }
     }
 
     /// The object under `name`.
     pub(crate) fn object(&self, name: &str) -> Result<Fields<'a>, ConfigProblem> {
         match self.get(name) {
-            Some(Value::Object(object)) => Ok(Fields { object, path: self.field(name), defaults: None }),
+            Some(Value::Object(object)) => {
+                let stated = object.get("model_type").and_then(Value::as_str);
+                let kind = stated.or_else(|| self.class?.part(name)).map(str::to_owned);
+                let class = kind.as_deref().and_then(ClassDefaults::of);
+                Ok(Fields { object, path: self.field(name), class, kind, assumed: Rc::clone(&self.assumed) })
+            }
             Some(other) => Err(self.invalid(name, other, "an object")),
             None => Err(self.missing(name, "an object")),
         }
     }
 
-    /// The same fields, with defaults behind them.
-    pub(crate) fn or(self, defaults: &'a Map<String, Value>) -> Self {
-        Self { defaults: Some(defaults), ..self }
+    /// The same fields, with the defaults of a class behind them unless the file names a class that is known.
+    pub(crate) fn of_class(self, kind: &str) -> Self {
+        let class = self.class.or_else(|| ClassDefaults::of(kind));
+        Self { class, ..self }
+    }
+
+    /// The same fields read as those of a part, which older files do not set apart.
+    pub(crate) fn as_part(&self, name: &str) -> Self {
+        let kind = self.class.and_then(|class| class.part(name));
+        let class = kind.and_then(ClassDefaults::of).or(self.class);
+        Self { class, ..self.clone() }
+    }
+
+    /// Sizes that no file states and a class has, so far.
+    pub(crate) fn assumed(&self) -> BTreeMap<String, String> {
+        self.assumed.borrow().clone()
+    }
+
+    /// The `model_type` of the file, or that of the part of the class around it.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// That the file states how wide a model is, itself or in a part: a class alone is no model.
+    pub(crate) fn states_a_width(&self) -> Result<(), ConfigProblem> {
+        const WIDTHS: &[&str] = &["hidden_size", "d_model", "n_embd", "channels"];
+        let own = self.class.into_iter().flat_map(|class| class.names_of("hidden_size"));
+        let has_parts = || self.names().any(|name| name.ends_with("_config") && self.optional_object(name).is_ok());
+        if WIDTHS.iter().copied().chain(own).any(|name| self.states(name)) || has_parts() {
+            return Ok(());
+        }
+        Err(self.missing("hidden_size", "a positive integer: the class alone is not a model"))
     }
 
     /// The object under `name`, where there is one.
@@ -281,7 +341,7 @@ impl<'a> Fields<'a> {
     /// The element type under `dtype` or `torch_dtype`.
     pub(crate) fn dtype(&self) -> Result<Option<DType>, ConfigProblem> {
         for name in ["dtype", "torch_dtype"] {
-            if let Some(text) = self.optional_text(name)? {
+            if let Some(text) = self.optional_text(name)?.filter(|text| text != "auto") {
                 return text.parse().map(Some).map_err(|_| ConfigProblem::Invalid {
                     field: self.field(name),
                     found: format!("\"{text}\""),
@@ -290,6 +350,11 @@ impl<'a> Fields<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The same, or what checkpoints of the family that do not say are published in.
+    pub(crate) fn dtype_or(&self, published: DType) -> Result<DType, ConfigProblem> {
+        Ok(self.dtype()?.unwrap_or(published))
     }
 
     /// That `whole` divides by `part`, both fields of this object.
@@ -306,16 +371,26 @@ impl<'a> Fields<'a> {
     }
 
     fn as_size(&self, name: &str, value: &Value) -> Result<u64, ConfigProblem> {
+        if value.as_u64().is_some_and(|size| size > LARGEST_SIZE) {
+            return Err(self.invalid(name, value, &format!("at most {LARGEST_SIZE}")));
+        }
         value
             .as_u64()
             .filter(|size| (1..=LARGEST_SIZE).contains(size))
             .ok_or_else(|| self.invalid(name, value, "a positive integer"))
     }
 
-    /// The value under `name`; a published `null` is as good as absent.
+    /// The value under `name`, or what the class takes. A published `null` is as good as absent, and no default.
     fn get(&self, name: &str) -> Option<&'a Value> {
-        let stated = self.object.get(name).filter(|value| !value.is_null());
-        stated.or_else(|| self.defaults.and_then(|defaults| defaults.get(name)))
+        let Some(class) = self.class else { return self.object.get(name).filter(|value| !value.is_null()) };
+        if let Some(stated) = class.names_of(name).find_map(|name| self.object.get(name)) {
+            return Some(stated).filter(|value| !value.is_null());
+        }
+        let value = class.value(name)?;
+        if (value.is_u64() && !NO_SIZES.contains(&name)) || name == "tie_word_embeddings" {
+            self.assumed.borrow_mut().insert(self.field(name), value.to_string());
+        }
+        Some(value)
     }
 
     /// The path of `name`, for errors.

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod attention;
+mod class_defaults;
 pub mod decoder;
 pub mod deepseek_ocr;
 pub mod encoder;
@@ -18,10 +19,12 @@ pub mod t5;
 pub mod vision;
 pub mod whisper;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use types::DType;
 
-use architecture::{ARCHITECTURES, Architecture, nearest, text_only};
+use architecture::{Architecture, architectures, nearest, text_only};
 pub use architecture::{families, supported};
 pub(crate) use family::Names;
 use fields::Fields;
@@ -51,15 +54,15 @@ pub enum ModelConfig {
 
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
 fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
-    let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
-    let found = ARCHITECTURES.iter().find(|known| known.is_family(&kind));
-    let known = || ARCHITECTURES.iter().map(|known| known.model_type);
+    let kind = fields.kind().unwrap_or(default);
+    let found = architectures().iter().find(|known| known.is_family(kind));
+    let known = || architectures().iter().map(|known| known.model_type);
     let architecture = found.ok_or_else(|| {
         fields.wrong("model_type", format!("\"{kind}\""), {
-            format!("a supported family; the nearest is `{}`", nearest(&kind, known()))
+            format!("a supported family; the nearest is `{}`", nearest(kind, known()))
         })
     })?;
-    (architecture.read)(fields)
+    architecture.read(&fields.clone().of_class(architecture.model_type))
 }
 
 /// Most experts of all layers together: a network is built expert by expert. Four times those of Kimi-K2.
@@ -82,7 +85,16 @@ fn bounded(decoder: &decoder::DecoderConfig) -> Result<(), ConfigProblem> {
     }
 }
 
-impl ModelConfig {
+/// A configuration, and what its file leaves to the published class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigFile {
+    /// The configuration.
+    pub config: ModelConfig,
+    /// Sizes that the file does not state and the class has: their paths and values.
+    pub assumed: BTreeMap<String, String>,
+}
+
+impl ConfigFile {
     /// Reads the text of a `config.json`; `file` is what errors call it.
     pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
         let fail = |problem| ConfigError { file: file.to_owned(), problem };
@@ -90,23 +102,48 @@ impl ModelConfig {
             fail(ConfigProblem::Syntax { line: error.line(), column: error.column(), message: plain(&error) })
         })?;
         let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
-        let fields = Fields::new(object);
-        let mut config = match Architecture::of(&fields) {
-            Ok(architecture) => match (architecture.read)(&fields) {
-                // Pixtral is LLaVA's class with an encoder of its own.
-                Err(problem) if family::llava::has_unknown_tower(&fields) => {
-                    text_only(&fields, problem).map_err(fail)?
-                }
-                read => read.map_err(fail)?,
-            },
-            Err(problem) => text_only(&fields, problem).map_err(fail)?,
+        Self::read(Fields::new(object)).map_err(fail)
+    }
+
+    fn read(fields: Fields<'_>) -> Result<Self, ConfigProblem> {
+        let (fields, mut config) = match Architecture::of(&fields) {
+            Ok(architecture) => {
+                let fields = fields.of_class(architecture.model_type);
+                fields.states_a_width()?;
+                let read = match architecture.read(&fields) {
+                    // Pixtral is LLaVA's class with an encoder of its own.
+                    Err(problem) if family::llava::has_unknown_tower(&fields) => text_only(&fields, problem)?,
+                    read => read?,
+                };
+                (fields, read)
+            }
+            Err(problem) => {
+                let read = text_only(&fields, problem)?;
+                (fields, read)
+            }
         };
         let dtype = config.dtype();
-        if let Some(decoder) = config.decoder_mut() {
-            bounded(decoder).map_err(fail)?;
-            decoder.quantisation = quantisation::Quantisation::read(&fields, dtype).map_err(fail)?;
+        if let ModelConfig::Decoder(decoder) = &mut config
+            && decoder.part_of.is_none()
+        {
+            decoder.head = architecture::decoder_head(&fields, decoder.class())?;
         }
-        Ok(config)
+        if let Some(decoder) = config.decoder_mut() {
+            bounded(decoder)?;
+            decoder.quantisation = quantisation::Quantisation::read(&fields, dtype)?;
+        } else if let ModelConfig::Encoder(encoder) = &mut config {
+            encoder.quantisation = quantisation::Quantisation::read(&fields, dtype)?;
+        } else {
+            t5::unquantised(&fields)?;
+        }
+        Ok(Self { config, assumed: fields.assumed() })
+    }
+}
+
+impl ModelConfig {
+    /// Reads the text of a `config.json`; `file` is what errors call it.
+    pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
+        ConfigFile::from_json(file, text).map(|file| file.config)
     }
 
     /// The same, kept as a checkpoint says.
@@ -188,13 +225,16 @@ impl ModelConfig {
 
     /// How its checkpoint is quantised, where it is.
     pub fn quantisation(&self) -> Option<&quantisation::Quantisation> {
-        self.decoder()?.quantisation.as_ref()
+        match self {
+            Self::Encoder(config) => config.quantisation.as_ref(),
+            _ => self.decoder()?.quantisation.as_ref(),
+        }
     }
 
     /// `model_type` of its family.
     pub fn family(&self) -> &'static str {
         let class = self.facts().class;
-        ARCHITECTURES.iter().find(|known| known.name == class).map_or("", |known| known.model_type)
+        architectures().iter().find(|known| known.name == class).map_or("", |known| known.model_type)
     }
 
     /// Tokens it knows; absent for networks that take none.
@@ -284,9 +324,9 @@ mod tests {
 
     #[test]
     fn an_unknown_family_says_what_it_has_that_no_family_here_has() {
-        let mpt = problem(r#"{"model_type": "mpt", "is_encoder_decoder": true, "alibi": false}"#);
-        assert!(mpt.contains("`mpt`") && mpt.contains("a text encoder (`is_encoder_decoder`)"), "{mpt}");
-        assert!(!mpt.contains("alibi"), "{mpt}");
+        let fsmt = problem(r#"{"model_type": "fsmt", "is_encoder_decoder": true, "alibi": false}"#);
+        assert!(fsmt.contains("`fsmt`") && fsmt.contains("a text encoder (`is_encoder_decoder`)"), "{fsmt}");
+        assert!(!fsmt.contains("alibi"), "{fsmt}");
         let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
         assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
@@ -339,11 +379,97 @@ mod tests {
         );
         assert!(blocks.contains("`blocks` is 1000000000; expected at most 4096"), "{blocks}");
         let mixture = r#"{"architectures": ["MixtralForCausalLM"], "hidden_size": 64, "intermediate_size": 64,
-            "num_hidden_layers": 200, "num_attention_heads": 4, "vocab_size": 100, "num_local_experts": 9984,
+            "num_hidden_layers": 200, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "num_local_experts": 9984,
             "num_experts_per_tok": 2, "rms_norm_eps": 1e-5, "hidden_act": "silu"}"#;
         let experts = problem(mixture);
         assert!(experts.contains("1996800 experts") && experts.contains("at most 100000"), "{experts}");
         assert!(ModelConfig::from_json("config.json", &mixture.replace("9984", "384")).is_ok());
+    }
+
+    fn file(text: &str) -> ConfigFile {
+        ConfigFile::from_json("config.json", text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn what_a_published_file_leaves_to_its_class_is_taken_from_there_and_told() {
+        // The decoder of Gemma 3 4B as published, which states neither heads nor vocabulary.
+        let gemma = file(
+            r#"{"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": {
+                "hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34,
+                "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024}, "vision_config": {
+                "hidden_size": 1152, "intermediate_size": 4304, "model_type": "siglip_vision_model",
+                "num_attention_heads": 16, "num_hidden_layers": 27}}"#,
+        );
+        let decoder = gemma.config.decoder().unwrap();
+        assert_eq!((decoder.heads, decoder.vocabulary, decoder.dtype), (8, 262_208, DType::Bf16));
+        assert_eq!(crate::Model::new(&gemma.config).blueprint().parameters_under(""), 3_880_263_168);
+        assert_eq!(gemma.assumed.get("text_config.num_key_value_heads").map(String::as_str), Some("4"));
+        let left_out = decoder.left_out.first().unwrap();
+        // 27 layers of 4 * 1152^2 + 2 * 1152 * 4304.
+        assert_eq!((left_out.field.as_str(), left_out.parameters), ("vision_config", Some(411_070_464)));
+    }
+
+    #[test]
+    fn a_class_alone_is_no_model_and_a_missing_width_is_named() {
+        for kind in ["bert", "llama", "t5", "whisper", "phi"] {
+            let text = problem(&format!(r#"{{"model_type": "{kind}"}}"#));
+            assert!(text.contains("`hidden_size` is missing"), "{kind}: {text}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_is_the_same_class_and_another_head_is_another_number_of_parameters() {
+        let sized = |class: &str| {
+            file(&format!(
+                r#"{{"architectures": ["{class}"], "model_type": "qwen2", "hidden_size": 64, "intermediate_size": 96,
+                    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
+                    "tie_word_embeddings": false, "num_experts_per_tok": 2, "num_local_experts": 4, "num_labels": 1}}"#
+            ))
+        };
+        let parameters = |class: &str| crate::Model::new(&sized(class).config).blueprint().parameters_under("");
+        for (other, class) in
+            [("PhiMoEForCausalLM", "PhimoeForCausalLM"), ("Ernie4_5_ForCausalLM", "Ernie4_5ForCausalLM")]
+        {
+            assert_eq!(sized(other).config.facts().class, class);
+        }
+        let whole = parameters("Qwen2ForCausalLM");
+        assert_eq!(whole - parameters("Qwen2Model"), 6_400);
+        assert_eq!(whole - parameters("Qwen2ForSequenceClassification"), 6_400 - 64);
+    }
+
+    #[test]
+    fn tied_embeddings_of_a_thinker_are_its_own() {
+        let text = |tied: bool| {
+            format!(
+                r#"{{"model_type": "qwen2_5_omni", "thinker_config": {{"tie_word_embeddings": {tied}, "text_config": {{
+                    "model_type": "qwen2_5_omni_text", "hidden_size": 64, "intermediate_size": 96,
+                    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100}}}}}}"#
+            )
+        };
+        for tied in [true, false] {
+            assert_eq!(file(&text(tied)).config.decoder().unwrap().tied_embeddings, tied);
+        }
+    }
+
+    #[test]
+    fn a_quantised_encoder_is_stored_as_its_file_says() {
+        let bert = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "quantization_config":
+            {"quant_method": "bitsandbytes", "load_in_8bit": true}}"#;
+        assert!(file(bert).config.quantisation().is_some());
+        // RoBERTa's class has another vocabulary than BERT's.
+        let roberta = file(r#"{"model_type": "roberta", "hidden_size": 64, "num_attention_heads": 4}"#);
+        assert_eq!(roberta.config.vocabulary(), Some(50_265));
+    }
+
+    #[test]
+    fn remote_classes_have_the_parameters_that_are_published() {
+        let glm = file(
+            r#"{"architectures": ["ChatGLMModel"], "model_type": "chatglm", "add_bias_linear": false,
+                "add_qkv_bias": true, "ffn_hidden_size": 13696, "hidden_size": 4096, "kv_channels": 128,
+                "layernorm_epsilon": 1e-05, "multi_query_group_num": 2, "num_attention_heads": 32, "num_layers": 28,
+                "padded_vocab_size": 65024, "torch_dtype": "float16"}"#,
+        );
+        assert_eq!(crate::Model::new(&glm.config).blueprint().parameters_under(""), 6_243_584_000);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl ModernEncoderConfig {
                 fields.flag_or("decoder_bias", true)?,
             ],
             tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Fp32)?,
         })
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Names {
     /// Everything but the head, and its parts: table, learned positions, layers, last norm.
     pub(crate) model_module: &'static str,
     pub(crate) embedding_module: &'static str,
+    /// The norm behind the table, where there is one.
+    pub(crate) embedding_norm: &'static str,
     pub(crate) positions: (&'static str, &'static str),
     pub(crate) layers_module: &'static str,
     pub(crate) final_norm: &'static str,
@@ -141,6 +143,7 @@ macro_rules! names {
             expert_modules: ["gate_proj", "up_proj", "down_proj"],
             model_module: "model",
             embedding_module: "embed_tokens",
+            embedding_norm: "",
             positions: ("", ""),
             layers_module: "layers",
             final_norm: "norm",

@@ -30,7 +30,7 @@ impl ShallowResnetConfig {
             blocks: fields.layers("blocks")?,
             classes: fields.size("num_classes")?,
             image_size: fields.size("image_size")?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Fp32)?,
         })
     }
 }

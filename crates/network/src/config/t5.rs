@@ -149,7 +149,7 @@ impl T5Config {
             tied_embeddings,
             scaled_head: family.scaled_head.unwrap_or(tied_embeddings),
             start_token: fields.count_or("decoder_start_token_id", 0)?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Fp32)?,
         })
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_head_of_its_own_is_not_scaled_in_t5_and_always_in_umt5() {
         let config = |kind: &str, tied: bool| {
-            let text = format!(r#"{{"model_type": "{kind}", "tie_word_embeddings": {tied}}}"#);
+            let text = format!(r#"{{"model_type": "{kind}", "d_model": 512, "tie_word_embeddings": {tied}}}"#);
             let Ok(ModelConfig::T5(config)) = read(&text) else { panic!("{text}") };
             (config.tied_embeddings, config.scaled_head)
         };
@@ -189,10 +189,19 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_by_its_field() {
         for (text, wanted) in [
-            (r#"{"model_type": "t5", "feed_forward_proj": "gated-tanh"}"#, "`feed_forward_proj` is \"gated-tanh\""),
-            (r#"{"model_type": "t5", "relative_attention_num_buckets": 30}"#, "a multiple of 4"),
-            (r#"{"model_type": "t5", "relative_attention_max_distance": 8}"#, "`relative_attention_max_distance` is 8"),
-            (r#"{"model_type": "t5", "quantization_config": {"quant_method": "fp8"}}"#, "only unquantised weights"),
+            (
+                r#"{"model_type": "t5", "d_model": 512, "feed_forward_proj": "gated-tanh"}"#,
+                "`feed_forward_proj` is \"gated-tanh\"",
+            ),
+            (r#"{"model_type": "t5", "d_model": 512, "relative_attention_num_buckets": 30}"#, "a multiple of 4"),
+            (
+                r#"{"model_type": "t5", "d_model": 512, "relative_attention_max_distance": 8}"#,
+                "`relative_attention_max_distance` is 8",
+            ),
+            (
+                r#"{"model_type": "t5", "d_model": 512, "quantization_config": {"quant_method": "fp8"}}"#,
+                "only unquantised weights",
+            ),
             (r#"{"architectures": ["T5EncoderModel"], "model_type": "t5"}"#, "`T5EncoderModel`"),
         ] {
             let error = read(text).unwrap_err();

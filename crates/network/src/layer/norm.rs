@@ -77,10 +77,11 @@ impl LayerNorm2d {
 impl Norm {
     pub(crate) fn new(builder: &mut Builder, name: &str, class: &'static str, width: u64, config: NormConfig) -> Self {
         builder.module(name, class, |builder, module| {
-            let square = matches!(config.kind, NormKind::Rms | NormKind::RmsUnitOffset);
+            let square = matches!(config.kind, NormKind::Rms | NormKind::RmsUnitOffset | NormKind::BareRms);
+            let bare = matches!(config.kind, NormKind::BareRms | NormKind::BareLayer);
             builder.setting(if square { "hidden_size" } else { "normalized_shape" }, width);
             builder.setting("eps", config.epsilon);
-            let weight = Some(builder.param("weight", [width]));
+            let weight = (!bare).then(|| builder.param("weight", [width]));
             let bias = (config.kind == NormKind::Layer).then(|| builder.param("bias", [width]));
             Self { module, weight, bias, config }
         })
@@ -96,23 +97,21 @@ impl Norm {
     pub(crate) fn bare(builder: &mut Builder, name: &str, class: &'static str, config: NormConfig) -> Self {
         builder.module(name, class, |builder, module| {
             builder.setting("eps", config.epsilon);
-            Self { module, weight: None, bias: None, config: NormConfig { kind: NormKind::Rms, ..config } }
+            Self { module, weight: None, bias: None, config: NormConfig { kind: NormKind::BareRms, ..config } }
         })
     }
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let NormConfig { epsilon, kind, .. } = self.config;
-            let Some(weight) = self.weight else {
-                return b.apply(Op::RmsNorm { epsilon, unit_offset: false }, &[x]);
-            };
-            let weight = b.param(weight)?;
             let op = match kind {
-                NormKind::Rms | NormKind::RmsUnitOffset => {
+                NormKind::Rms | NormKind::RmsUnitOffset | NormKind::BareRms => {
                     Op::RmsNorm { epsilon, unit_offset: kind == NormKind::RmsUnitOffset }
                 }
-                NormKind::Layer | NormKind::LayerWithoutBias => Op::LayerNorm { epsilon },
+                NormKind::Layer | NormKind::LayerWithoutBias | NormKind::BareLayer => Op::LayerNorm { epsilon },
             };
+            let Some(weight) = self.weight else { return b.apply(op, &[x]) };
+            let weight = b.param(weight)?;
             match self.bias {
                 None => b.apply(op, &[x, &weight]),
                 Some(bias) => {

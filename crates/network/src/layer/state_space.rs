@@ -4,7 +4,7 @@ use types::{ActivationKind, Op};
 
 use super::{Linear, Norm};
 use crate::config::Names;
-use crate::config::decoder::{NormConfig, NormKind, StateSpaceConfig, StateSpaceKind};
+use crate::config::decoder::{NormConfig, NormKind, SelectionNorms, StateSpaceConfig, StateSpaceKind};
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ enum Scan {
     /// Bias of the steps, rate of the decay, skip; the norm of what comes out, where there is one.
     Heads { params: [Param; 3], norm: Option<Norm> },
     /// Rate of the decay, skip; what makes steps, inputs and outputs of the state, and their norms.
-    Channels { params: [Param; 2], selection: Linear, steps: Linear, norms: [Norm; 3] },
+    Channels { params: [Param; 2], selection: Linear, steps: Linear, norms: Option<[Norm; 3]> },
 }
 
 impl StateSpace {
@@ -66,7 +66,7 @@ impl StateSpace {
                     let output = Linear::new(builder, "out_proj", inner, width, output_bias);
                     Self { module, input, conv, scan: Scan::Heads { params, norm }, output, config }
                 }
-                StateSpaceKind::Channels { rank } => {
+                StateSpaceKind::Channels { rank, norms } => {
                     builder.setting("time_step_rank", rank);
                     let params = [builder.param("A_log", [inner, state]), builder.param("D", [inner])];
                     let conv = conv(builder);
@@ -74,8 +74,12 @@ impl StateSpace {
                     let selection = Linear::new(builder, "x_proj", inner, rank + 2 * state, false);
                     let steps = Linear::new(builder, "dt_proj", rank, inner, true);
                     let output = Linear::new(builder, "out_proj", inner, width, output_bias);
+                    let kind = if norms == SelectionNorms::Bare { NormKind::BareRms } else { NormKind::Rms };
+                    let norm = NormConfig { kind, ..norm };
                     let mut named = |name, width| Norm::new(builder, name, names.norm, width, norm);
-                    let norms = [named("dt_layernorm", rank), named("b_layernorm", state), named("c_layernorm", state)];
+                    let norms = (norms != SelectionNorms::Absent).then(|| {
+                        [named("dt_layernorm", rank), named("b_layernorm", state), named("c_layernorm", state)]
+                    });
                     Self {
                         module,
                         input,
@@ -120,14 +124,14 @@ impl StateSpace {
                     norm.as_ref().map_or_else(|| Ok(mixed.clone()), |norm| norm.forward(b, &mixed))?
                 }
                 Scan::Channels { params, selection, steps, norms } => {
-                    let StateSpaceKind::Channels { rank } = kind else { return Ok(projected) };
+                    let StateSpaceKind::Channels { rank, .. } = kind else { return Ok(projected) };
                     let mixed = b.slice(&projected, 2, 0, inner)?;
                     let gate = b.slice(&projected, 2, inner, inner)?;
                     let mixed = self.conv.forward(b, &mixed)?;
                     let selected = selection.forward(b, &mixed)?;
                     let mut part = |at: usize, start: u64, width: u64| {
                         let part = b.slice(&selected, 2, start, width)?;
-                        norms[at].forward(b, &part)
+                        norms.as_ref().map_or_else(|| Ok(part.clone()), |norms| norms[at].forward(b, &part))
                     };
                     let step = part(0, 0, rank)?;
                     let [to, from] = [part(1, rank, state)?, part(2, rank + state, state)?];

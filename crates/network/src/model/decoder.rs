@@ -4,8 +4,9 @@ use types::Op;
 
 use super::decoder_layer::{Layer, kept};
 use super::{CacheLayout, Prompt};
-use crate::config::decoder::{DecoderConfig, HyperConfig, PositionsConfig};
+use crate::config::decoder::{DecoderConfig, DecoderHead, HyperConfig, PositionsConfig};
 use crate::config::family::is_computed;
+use crate::config::quantisation::Quantisation;
 use crate::layer::{Embedding, HyperConnection, Linear, Norm, PerLayerEmbeddings, Streams, streams};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
 
@@ -24,6 +25,7 @@ pub struct LanguageModel {
 #[derive(Debug)]
 pub(crate) struct Decoder {
     embedding: Embedding,
+    embedding_norm: Option<Norm>,
     positions: Option<(Embedding, PositionsConfig)>,
     per_layer: Option<PerLayerEmbeddings>,
     streams: Option<Streams>,
@@ -37,8 +39,9 @@ pub(crate) struct Decoder {
 /// Hidden states to logits.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// Absent where the token embedding's table is used as a matrix.
+    /// Absent where the token embedding's table is used as a matrix, or where there is no head.
     own: Option<Linear>,
+    kind: DecoderHead,
     softcap: Option<f64>,
     scale: Option<f64>,
 }
@@ -54,8 +57,16 @@ impl LanguageModel {
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        let (computed, exact_positions) = (is_computed(config.family), config.exact_positions);
-        Self { blueprint: finish(builder, config), model, decoder, head, computed, exact_positions }
+        let computed = is_computed(config.family) && config.head == DecoderHead::Tokens;
+        let exact_positions = config.exact_positions;
+        Self {
+            blueprint: finish(builder, config.quantisation.as_ref()),
+            model,
+            decoder,
+            head,
+            computed,
+            exact_positions,
+        }
     }
 
     /// Its modules and parameters.
@@ -108,9 +119,9 @@ impl<T> Additions<'_, T> {
 }
 
 /// The finished blueprint, its matrices kept as the checkpoint of this decoder keeps them.
-pub(crate) fn finish(builder: Builder, config: &DecoderConfig) -> Blueprint {
+pub(crate) fn finish(builder: Builder, quantisation: Option<&Quantisation>) -> Blueprint {
     let blueprint = builder.finish();
-    match &config.quantisation {
+    match quantisation {
         None => blueprint,
         Some(quantisation) => blueprint.stored(|blueprint, param| quantisation.format(blueprint, param)),
     }
@@ -131,6 +142,8 @@ impl Decoder {
         let sizes = [config.vocabulary + config.further_tokens, config.width];
         let embedding =
             Embedding::scaled(builder, names.embedding_module, names.embedding, sizes, config.embedding_scale);
+        let embedding_norm = (!names.embedding_norm.is_empty())
+            .then(|| Norm::new(builder, names.embedding_norm, names.norm, config.width, config.norm));
         let positions = config.positions.map(|positions| {
             let (name, class) = names.positions;
             (Embedding::scaled(builder, name, class, [positions.rows, config.width], None), positions)
@@ -150,7 +163,7 @@ impl Decoder {
             layers: config.layers.iter().map(|layer| kept(layer, config.width)).collect(),
             dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
         };
-        Self { embedding, positions, per_layer, streams, hyper, layers, norm, cache }
+        Self { embedding, embedding_norm, positions, per_layer, streams, hyper, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {
@@ -159,7 +172,10 @@ impl Decoder {
 
     /// Token ids `[B, S]`, the first at position `offset`, to embeddings.
     pub(crate) fn embed<B: Backend>(&self, b: &mut B, ids: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
-        let embedded = self.embedding.forward(b, ids)?;
+        let mut embedded = self.embedding.forward(b, ids)?;
+        if let Some(norm) = &self.embedding_norm {
+            embedded = norm.forward(b, &embedded)?;
+        }
         let Some((table, config)) = &self.positions else { return Ok(embedded) };
         let [_, length, width] = [0, 1, 2].map(|dim| b.shape(&embedded).dims()[dim]);
         // A position past the table costs what the last one costs; a network that computes never asks for it.
@@ -215,9 +231,15 @@ impl Decoder {
 impl Head {
     /// Adds `lm_head` to the module under construction, unless it is tied to the token embedding.
     pub(crate) fn new(builder: &mut Builder, config: &DecoderConfig) -> Self {
-        let own = (!config.tied_embeddings)
-            .then(|| Linear::new(builder, "lm_head", config.width, config.vocabulary, config.head_bias));
-        Self { own, softcap: config.logit_softcap, scale: config.logit_scale }
+        let own = match config.head {
+            DecoderHead::Tokens if config.tied_embeddings => None,
+            DecoderHead::Tokens => {
+                Some(Linear::new(builder, "lm_head", config.width, config.vocabulary, config.head_bias))
+            }
+            DecoderHead::Scores(count) => Some(Linear::new(builder, "score", config.width, count, false)),
+            DecoderHead::Absent => None,
+        };
+        Self { own, kind: config.head, softcap: config.logit_softcap, scale: config.logit_scale }
     }
 
     /// Logits of all positions of `hidden [B, S, O]`, or of the last one.
@@ -232,6 +254,7 @@ impl Head {
         let hidden = if last_only && length > 1 { b.slice(hidden, 1, length - 1, 1)? } else { hidden.clone() };
         let logits = match &self.own {
             Some(head) => head.forward(b, &hidden)?,
+            None if self.kind == DecoderHead::Absent => return Ok(hidden),
             None => {
                 let table = decoder.embedding.table(b)?;
                 b.apply(Op::Linear, &[&hidden, &table])?

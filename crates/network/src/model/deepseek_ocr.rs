@@ -69,7 +69,7 @@ impl DeepseekOcr {
         });
         let head = Head::new(&mut builder, language);
         let (decoder, sam, clip, projector, image_newline, view_separator) = parts;
-        let blueprint = finish(builder, &config.language);
+        let blueprint = finish(builder, config.language.quantisation.as_ref());
         Self { blueprint, model, sam, clip, projector, image_newline, view_separator, decoder, head }
     }
 

@@ -3,6 +3,7 @@
 use types::{ActivationKind, AttentionDetail, Op};
 
 use super::Prompt;
+use super::decoder::finish;
 use crate::config::encoder::{EncoderConfig, EncoderHead};
 use crate::layer::{Embedding, LayerNorm, Linear};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param, Repetition};
@@ -113,7 +114,8 @@ impl Encoder {
             _ => builder.module(family.module, family.classes[0], parts),
         };
         let head = Head::new(&mut builder, config, pooler);
-        Self { blueprint: builder.finish(), model, embeddings, encoder, layers, head, config: config.clone() }
+        let blueprint = finish(builder, config.quantisation.as_ref());
+        Self { blueprint, model, embeddings, encoder, layers, head, config: config.clone() }
     }
 
     /// Its modules and parameters.

@@ -192,6 +192,11 @@ impl Model {
         matches!(self, Self::DeepseekOcr(_) | Self::VisionLanguage(_))
     }
 
+    /// Whether a prompt without an image is none for it.
+    pub fn needs_images(&self) -> bool {
+        matches!(self, Self::DeepseekOcr(_))
+    }
+
     /// What an image of `[width, height]` becomes, for networks that resize images of any shape by a rule of their
     /// own; absent for networks whose views are given.
     pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {

@@ -74,7 +74,14 @@ impl VisionLanguage {
                 (tower, decoder, head)
             }
         };
-        Self { blueprint: finish(builder, language), config: config.vision.clone(), tower, model, decoder, head }
+        Self {
+            blueprint: finish(builder, language.quantisation.as_ref()),
+            config: config.vision.clone(),
+            tower,
+            model,
+            decoder,
+            head,
+        }
     }
 
     /// Its modules and parameters.

@@ -32,7 +32,7 @@ fn intake(op: &Op) -> (RangeInclusive<usize>, &'static [usize]) {
         Op::Conv2d { .. } => (2..=3, &[4, 4]),
         Op::Conv1d { .. } | Op::CausalConv => (2..=3, &[3, 3]),
         Op::RmsNorm { .. } => (1..=3, &[]),
-        Op::LayerNorm { .. } => (2..=3, &[]),
+        Op::LayerNorm { .. } => (1..=3, &[]),
         Op::ChannelNorm { .. } | Op::BatchNorm { .. } => (3..=5, &[4]),
         Op::Attention { detail, .. } if detail.sinks || detail.chosen == Chosen::Here => (4..=4, &[4, 4, 4]),
         Op::Attention { .. } => (3..=4, &[4, 4, 4]),

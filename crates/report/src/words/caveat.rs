@@ -63,11 +63,18 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
             "The peak rates were measured while the machine was busy, so MFU and MBU may be too high ({reason}).",
             "Run `llm-perf doctor --calibrate` on an idle machine.",
         ],
-        CaveatKind::PartlyModelled => {
-            &["Only the language decoder of {whole} is modelled; FLOPs, bytes and memory leave its other parts out."]
-        }
+        CaveatKind::PartlyModelled => &[
+            "Only the language decoder of {whole} is modelled; every number leaves its other parts out.",
+            "*parts Left out: `{part}`[[, about {parameters|parameter} by its sizes, {share} of the model]].",
+        ],
         CaveatKind::AssumedDtype => &[
             "The model's configuration states no element type; {dtype} is assumed. Set `model.dtype` if it is another.",
+        ],
+        CaveatKind::ClassDefaults => {
+            &["Taken from the defaults of the published class, because the file does not state them: {sizes}."]
+        }
+        CaveatKind::WidenedWeights => &[
+            "{device} has no {stored} matrix unit: weights in {stored} are widened, and their GEMMs run in {computed}.",
         ],
     }
 }

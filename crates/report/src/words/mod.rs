@@ -20,7 +20,7 @@ mod rule_rows;
 pub(crate) mod serving;
 mod template;
 
-use types::{Finding, Metrics};
+use types::{AnalyticReport, Finding, Metrics};
 
 /// A document that has something to say.
 pub trait Spoken: Sized {
@@ -48,6 +48,12 @@ impl Spoken for Metrics {
         let modules = breakdown.modules.iter_mut().chain(&mut breakdown.module_kinds);
         modules.filter_map(|module| module.cause.as_mut()).for_each(remark::say);
         self.conditions.trace.iter_mut().for_each(Spoken::say);
+    }
+}
+
+impl Spoken for AnalyticReport {
+    fn say(&mut self) {
+        self.caveats.iter_mut().for_each(caveat::say);
     }
 }
 

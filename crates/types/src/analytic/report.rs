@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    AttentionKind, Bytes, BytesPerSecond, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, LogitsKind, Origin,
-    PageKind, Parallel, Quantisation, RoutingKind, Traffic,
+    AttentionKind, Bytes, BytesPerSecond, Caveat, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, LogitsKind,
+    Origin, PageKind, Parallel, Quantisation, RoutingKind, Traffic,
 };
 
 /// The model.
@@ -55,6 +55,12 @@ pub struct ModelSpec {
 pub struct ParameterCounts {
     /// All of them, used or not.
     pub total: u64,
+    /// Those that one token uses: all but the experts that it does not go to. The table of embeddings is among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<u64>,
+    /// Those of the tables of embeddings that tokens look rows up in, where they serve nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<u64>,
     /// By top-level part, named by module path.
     pub by_module: BTreeMap<String, u64>,
 }
@@ -204,8 +210,11 @@ pub struct MemoryNeed {
     pub weights_bytes: Bytes,
     /// Most activations live at once, as the forward code holds them.
     pub activations_peak_bytes: Bytes,
-    /// Cache of one position of one sequence; absent for models without a cache.
+    /// Cache of one position of one sequence, as long as no window is full; absent for models without a cache.
     pub kv_bytes_per_token: Option<Bytes>,
+    /// The same once every window is full.
+    #[serde(default)]
+    pub kv_bytes_per_token_later: Option<Bytes>,
     /// Cache at the end, all sequences together.
     pub kv_bytes: Bytes,
     /// All of the above.
@@ -510,6 +519,9 @@ pub struct AnalyticReport {
     /// The same of stages, modules and kernel families, as far as the run measured them.
     #[serde(default)]
     pub measured_parts: Vec<MeasuredPart>,
+    /// What a reader must know first.
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
     /// What is taken as given.
     pub assumptions: Vec<Assumption>,
     /// What a reader should know.

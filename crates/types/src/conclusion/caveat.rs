@@ -27,6 +27,10 @@ pub enum CaveatKind {
     PartlyModelled,
     /// The element type is assumed.
     AssumedDtype,
+    /// Sizes that the file does not state were taken from the published class.
+    ClassDefaults,
+    /// The device has no matrix unit for the type that weights are stored in.
+    WidenedWeights,
 }
 
 /// One caveat.

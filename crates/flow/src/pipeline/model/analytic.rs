@@ -5,7 +5,7 @@ use std::path::Path;
 use collect::run::RunFolder;
 use meter::{Roofline, Subject, layer_pages, matrix_dtypes, predict, summarise};
 use report::words::Spoken;
-use types::{AnalyticReport, Hardware, LayerPage, Metrics, Seconds, UserError, Workload};
+use types::{AnalyticReport, Caveat, CaveatKind, Facts, Hardware, LayerPage, Metrics, Seconds, UserError, Workload};
 
 use crate::pipeline::device::calibration::stored;
 use crate::pipeline::model::{AboutModel, LoadedModel};
@@ -79,8 +79,18 @@ pub(crate) fn lay_out(
     let mut report = summarise(&subject, &rooflines[0], &rooflines);
     report.model.hf_revision = about.revision.map(str::to_owned);
     report.model.notes = about.notes.to_owned();
+    report.caveats = about.caveats.into_iter().chain(widened(&rooflines[0])).collect();
+    report.say();
     forecast_beside(&mut report, &subject, &devices[0])?;
     Ok(Analysis { report, pages: layer_pages(&subject, &rooflines[0]) })
+}
+
+/// That a device computes in a wider type than weights are stored in.
+fn widened(roofline: &Roofline<'_>) -> Option<Caveat> {
+    let (stored, computed) = roofline.widened()?;
+    let facts = Facts::new().with("device", &roofline.hardware().name);
+    let facts = facts.with("stored", stored.to_string()).with("computed", computed.to_string());
+    Some(Caveat::new(CaveatKind::WidenedWeights, facts))
 }
 
 /// Puts the forecast beside the roofline, from the device's calibration where there is one that applies.

@@ -4,14 +4,16 @@ pub(crate) mod analytic;
 pub(crate) mod gguf;
 pub(crate) mod workload;
 
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use collect::document;
 pub use network::CacheLayout;
-use network::config::{ModelConfig, without_infinities};
+use network::config::{ConfigFile, ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
-use types::{Caveat, CaveatKind, DType, Facts, UnknownDType, UserError};
+use types::{Base, Caveat, CaveatKind, DType, Facts, UnknownDType, UserError};
 
 /// The `model` part of a configuration, as far as building a network needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -57,6 +59,8 @@ pub struct LoadedModel {
     pub wanted_dtype: Option<DType>,
     /// Whether nothing states the element type.
     pub dtype_is_assumed: bool,
+    /// Sizes that the file leaves to the published class.
+    pub assumed: BTreeMap<String, String>,
     /// Revision of the published weights, where known.
     pub revision: Option<String>,
     /// Free text for the reports.
@@ -75,7 +79,7 @@ pub fn presets() -> &'static [Preset] {
 
 /// Loads the model these settings describe.
 pub fn load(settings: &ModelSettings) -> Result<LoadedModel, UserError> {
-    let (config_path, config, states_dtype) = match (settings.config, &settings.config_path) {
+    let (config_path, read) = match (settings.config, &settings.config_path) {
         (ConfigSource::Builtin, _) => {
             let preset = Preset::find(&settings.name).ok_or_else(|| {
                 let meant = nearest_preset(&settings.name).map(|nearest| format!("did you mean `{nearest}`? "));
@@ -84,19 +88,17 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, UserError> {
                     meant.unwrap_or_default()
                 ))
             })?;
-            (format!("builtin:{}", preset.name), preset.config()?, true)
+            (format!("builtin:{}", preset.name), ReadModel::of(preset.config()?))
         }
         (ConfigSource::File, None) => {
             return Err(UserError::usage("model.config is `file`, but model.config_path is not set")
                 .hint("set it with model.config_path=FILE, or use --model FILE"));
         }
-        (ConfigSource::File, Some(path)) => {
-            let (config, states_dtype) = read(path)?;
-            (path.display().to_string(), config, states_dtype)
-        }
+        (ConfigSource::File, Some(path)) => (path.display().to_string(), read(path)?),
     };
+    let ReadModel { config, dtype: stated, assumed } = read;
     let wanted_dtype = settings.dtype.as_deref().map(element_type).transpose()?;
-    let dtype = wanted_dtype.unwrap_or_else(|| config.dtype());
+    let dtype = wanted_dtype.or(stated).unwrap_or_else(|| config.dtype());
     let network = Model::new(&config);
     Ok(LoadedModel {
         id: settings.name.clone(),
@@ -105,7 +107,8 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, UserError> {
         network,
         dtype,
         wanted_dtype,
-        dtype_is_assumed: wanted_dtype.is_none() && !states_dtype,
+        dtype_is_assumed: wanted_dtype.is_none() && stated.is_none(),
+        assumed,
         revision: settings.revision.clone(),
         notes: settings.notes.clone().unwrap_or_default(),
     })
@@ -121,19 +124,29 @@ fn nearest_preset(name: &str) -> Option<&'static str> {
 }
 
 /// What reports say of a model in addition to its network.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AboutModel<'a> {
     pub(crate) id: &'a str,
     pub(crate) config_path: &'a str,
     pub(crate) config: &'a ModelConfig,
     pub(crate) revision: Option<&'a str>,
     pub(crate) notes: &'a str,
+    /// What a reader must know first.
+    pub(crate) caveats: Vec<Caveat>,
 }
 
 /// That only a part of a model is modelled.
 pub(crate) fn partly_modelled(config: &ModelConfig) -> Option<Caveat> {
     let whole = config.decoder()?.part_of.as_deref()?;
-    Some(Caveat::new(CaveatKind::PartlyModelled, Facts::new().with("whole", whole)))
+    let left_out = config.decoder()?.left_out.iter().filter_map(|part| part.parameters);
+    let decoder = Model::new(config).blueprint().parameters_under("");
+    let whole_parameters = left_out.fold(decoder, u64::saturating_add) as f64;
+    let parts = config.decoder()?.left_out.iter().map(|part| {
+        let facts = Facts::new().with("part", &part.field).with_known("parameters", part.parameters);
+        facts.with_share("share", part.parameters.map(|left| left as f64 / whole_parameters), Base::Itself)
+    });
+    let facts = Facts::new().with("whole", whole).with("parts", parts.collect::<Vec<_>>());
+    Some(Caveat::new(CaveatKind::PartlyModelled, facts))
 }
 
 impl LoadedModel {
@@ -142,7 +155,10 @@ impl LoadedModel {
         let is_assumed = self.dtype_is_assumed && shown.is_none();
         let facts = || Facts::new().with("dtype", self.dtype.to_string());
         let assumed = is_assumed.then(|| Caveat::new(CaveatKind::AssumedDtype, facts()));
-        assumed.into_iter().chain(partly_modelled(&self.config)).collect()
+        let sizes = self.assumed.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>();
+        let of_class = |sizes: String| Caveat::new(CaveatKind::ClassDefaults, Facts::new().with("sizes", sizes));
+        let sizes = (!sizes.is_empty()).then(|| of_class(sizes.join(", ")));
+        partly_modelled(&self.config).into_iter().chain(assumed).chain(sizes).collect()
     }
 
     /// What reports say of it.
@@ -153,6 +169,7 @@ impl LoadedModel {
             config: &self.config,
             revision: self.revision.as_deref(),
             notes: &self.notes,
+            caveats: self.caveats(None),
         }
     }
 
@@ -189,8 +206,24 @@ fn not_here(name: &str) -> UserError {
         ))
 }
 
-/// The configuration, and whether it states its element type.
-fn read(path: &Path) -> Result<(ModelConfig, bool), UserError> {
+/// A configuration as it was read.
+#[derive(Debug)]
+struct ReadModel {
+    config: ModelConfig,
+    /// The element type, where the file or the weights beside it state one.
+    dtype: Option<DType>,
+    /// Sizes that the file leaves to the published class.
+    assumed: BTreeMap<String, String>,
+}
+
+impl ReadModel {
+    /// One that says everything.
+    fn of(config: ModelConfig) -> Self {
+        Self { dtype: Some(config.dtype()), config, assumed: BTreeMap::new() }
+    }
+}
+
+fn read(path: &Path) -> Result<ReadModel, UserError> {
     if let Some(name) = hub_id(path) {
         return Err(not_here(name));
     }
@@ -202,16 +235,45 @@ fn read(path: &Path) -> Result<(ModelConfig, bool), UserError> {
         }));
     }
     if gguf::is_file(&file) {
-        return Ok((gguf::read(&file)?, true));
+        return Ok(ReadModel::of(gguf::read(&file)?));
     }
     let unreadable = UserError::unreadable(path);
     let bytes = document::open(&file).and_then(|opened| document::read_from(opened, LARGEST_CONFIG));
     let text =
         String::from_utf8(bytes.map_err(&unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
-    let config = ModelConfig::from_json(&file.display().to_string(), &text)?;
+    let ConfigFile { config, assumed } = ConfigFile::from_json(&file.display().to_string(), &text)?;
     let states_dtype = serde_json::from_str(&without_infinities(&text)).is_ok_and(|config| states_dtype(&config));
-    Ok((config, states_dtype))
+    let dtype = if states_dtype { Some(config.dtype()) } else { weights_dtype(&file) };
+    Ok(ReadModel { config, dtype, assumed })
+}
+
+/// Longest header of a safetensors file that is read; real ones are a few megabytes.
+const LONGEST_HEADER: u64 = 64 << 20;
+
+/// The floating-point type most elements of the weights beside a configuration are in, by the header of the first file.
+fn weights_dtype(config: &Path) -> Option<DType> {
+    let entries = std::fs::read_dir(config.parent()?).ok()?.flatten().map(|entry| entry.path());
+    let first = entries.filter(|path| path.extension().is_some_and(|ending| ending == "safetensors")).min()?;
+    let mut file = std::fs::File::open(first).ok()?;
+    let mut length = [0; 8];
+    file.read_exact(&mut length).ok()?;
+    let length = Some(u64::from_le_bytes(length)).filter(|length| *length <= LONGEST_HEADER)?;
+    let header: serde_json::Value = serde_json::from_reader(file.take(length)).ok()?;
+    let mut elements = BTreeMap::new();
+    for tensor in header.as_object()?.values() {
+        let dtype = match tensor.get("dtype").and_then(serde_json::Value::as_str) {
+            Some("BF16") => DType::Bf16,
+            Some("F16") => DType::Fp16,
+            Some("F32") => DType::Fp32,
+            _ => continue,
+        };
+        let dims = tensor.get("shape")?.as_array()?.iter().map(|dim| dim.as_u64());
+        let count = dims.collect::<Option<Vec<_>>>()?.into_iter().fold(1, u64::saturating_mul);
+        let sum: &mut u64 = elements.entry(dtype).or_default();
+        *sum = sum.saturating_add(count);
+    }
+    elements.into_iter().max_by_key(|(_, count)| *count).map(|(dtype, _)| dtype)
 }
 
 /// The path as text where it is not there and reads as `owner/name`, which is how the hub names models.
@@ -264,18 +326,47 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let preset = Preset::find("llama-3-8b").unwrap();
         std::fs::write(folder.path().join("config.json"), preset.config).unwrap();
-        assert!(read(folder.path()).unwrap().0.quantisation().is_none());
+        assert!(read(folder.path()).unwrap().config.quantisation().is_none());
         let beside =
             r#"{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}}"#;
         std::fs::write(folder.path().join("hf_quant_config.json"), beside).unwrap();
-        let (quantised, states_dtype) = read(folder.path()).unwrap();
-        assert!(states_dtype);
+        let ReadModel { config: quantised, dtype, .. } = read(folder.path()).unwrap();
+        assert_eq!(dtype, Some(DType::Bf16));
         let silent = r#"{"torch_dtype": null, "quantization_config": {"dtype": "int8"}, "text_config": {}}"#;
         assert!(!super::states_dtype(&serde_json::from_str(silent).unwrap()));
         let quantisation = quantised.quantisation().unwrap();
         assert_eq!((quantisation.method.as_str(), quantisation.kv), ("modelopt", Some(DType::Fp8)));
         let infinite = preset.config.replacen('{', r#"{"time_step_limit": [0.0, Infinity],"#, 1);
         std::fs::write(folder.path().join("config.json"), infinite).unwrap();
-        assert_eq!(read(folder.path()).unwrap().0, quantised);
+        assert_eq!(read(folder.path()).unwrap().config, quantised);
+    }
+
+    #[test]
+    fn a_missing_element_type_is_that_of_the_weights_beside_the_file_or_assumed_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let silent = r#"{"model_type": "qwen2", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "tie_word_embeddings": false}"#;
+        std::fs::write(folder.path().join("config.json"), silent).unwrap();
+        let load = || {
+            let config_path = Some(folder.path().to_owned());
+            let name = "silent".to_owned();
+            let config = ConfigSource::File;
+            load(&ModelSettings { name, config, config_path, dtype: None, revision: None, notes: None }).unwrap()
+        };
+        let assumed = load();
+        assert_eq!(assumed.dtype, DType::Bf16);
+        let kinds: Vec<CaveatKind> = assumed.caveats(None).iter().map(|caveat| caveat.kind).collect();
+        assert_eq!(kinds, [CaveatKind::AssumedDtype, CaveatKind::ClassDefaults]);
+        // The vocabulary of Qwen2's class.
+        assert_eq!(assumed.assumed.get("vocab_size").map(String::as_str), Some("151936"));
+        let header = r#"{"__metadata__": {"format": "pt"}, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            "b": {"dtype": "F16", "shape": [4, 4], "data_offsets": [8, 40]}}"#;
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+        std::fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
+        let shown = load();
+        assert_eq!((shown.dtype, shown.dtype_is_assumed), (DType::Fp16, false));
+        // What is no header says nothing.
+        std::fs::write(folder.path().join("model.safetensors"), [255; 9]).unwrap();
+        assert_eq!(load().dtype, DType::Bf16);
     }
 }

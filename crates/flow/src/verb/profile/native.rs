@@ -145,6 +145,7 @@ fn fill(
             config: &config,
             revision: revision.as_deref(),
             notes: &notes,
+            caveats: Vec::new(),
         };
         let devices = std::slice::from_ref(&processor);
         let model = analytic::lay_out(about, network, workload, devices, None, &request.tool_version)?;

@@ -78,6 +78,60 @@ pub(crate) const GLM: Family = Family {
     definitions: SPARSE,
 };
 
+pub(crate) const GLM_LITE: Family = Family {
+    home: "transformers.models.glm4_moe_lite.modeling_glm4_moe_lite",
+    names: Names {
+        mixture: "Glm4MoeLiteMoE",
+        gate: "Glm4MoeLiteTopkRouter",
+        shared_module: "shared_experts",
+        ..names!("Glm4MoeLite")
+    },
+    definitions: V3.definitions,
+};
+
+pub(crate) const AXK1: Family = Family {
+    home: "transformers.models.axk1.modeling_axk1",
+    names: Names { mixture: "AXK1MoE", gate: "AXK1TopkRouter", shared_module: "shared_experts", ..names!("AXK1") },
+    definitions: V3.definitions,
+};
+
+pub(crate) const YOUTU: Family =
+    Family { home: "transformers.models.youtu.modeling_youtu", names: names!("Youtu"), definitions: LATENT };
+
+pub(crate) const MINICPM3: Family = Family {
+    home: "transformers.models.minicpm3.modeling_minicpm3",
+    names: Names { embedding: "MiniCPM3ScaledWordEmbedding", ..names!("MiniCPM3") },
+    definitions: LATENT,
+};
+
+/// Families with latent attention that need no more than their names.
+pub(crate) const LATER: &[&Family] = &[&GLM_LITE, &AXK1, &YOUTU, &MINICPM3];
+
+pub(in crate::config) fn read_glm_lite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    read(fields, &GLM_LITE, v3_gate(fields)?, [1, 1])
+}
+
+pub(in crate::config) fn read_axk1(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    read(fields, &AXK1, v3_gate(fields)?, [1, 1])
+}
+
+pub(in crate::config) fn read_youtu(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    dense(fields, &YOUTU, 128)
+}
+
+/// Values are as wide as a head of plain attention would be.
+pub(in crate::config) fn read_minicpm3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let each = fields.size("hidden_size")? / fields.size("num_attention_heads")?;
+    dense(fields, &MINICPM3, each)
+}
+
+fn dense(fields: &Fields<'_>, family: &'static Family, values: u64) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let mut attention = latent(fields, &sizes)?;
+    attention.value_width = fields.at_most("v_head_dim", fields.size_or("v_head_dim", values)?, WIDEST_HEAD)?;
+    Ok(sizes.uniform(family, AttentionConfig::Latent(attention)))
+}
+
 pub(in crate::config) fn read_v32(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let decoder = read(fields, &V32, v3_gate(fields)?, [3, 1])?;
     sparse(fields, decoder, [64, 128], false)

@@ -333,7 +333,8 @@ pub(in crate::config) fn read_glm4(fields: &Fields<'_>) -> Result<DecoderConfig,
 
 fn glm(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?.partial(fields, 0.5)?;
-    let bias = fields.flag_or("attention_bias", true)?;
+    // GLM-OCR's class has no biases and no flag for them.
+    let bias = fields.flag_or("attention_bias", fields.kind() != Some("glm_ocr_text"))?;
     let attention = interleaved(GroupedConfig { input_bias: bias, ..sizes.grouped() });
     let gated = FeedForwardConfig::Gated(GatedConfig { fused: true, ..sizes.gated_of(sizes.intermediate) });
     Ok(sizes.decoder(family, |_| (AttentionConfig::Grouped(attention), gated)))

@@ -1,8 +1,5 @@
 //! LLaVA: CLIP or SigLIP, a projector of two layers, and any decoder family.
 
-use std::sync::LazyLock;
-
-use serde_json::{Map, Value, json};
 use types::{ActivationKind, DType};
 
 use super::sizes::activation_named;
@@ -27,22 +24,8 @@ const SIGLIP: VisionLanguageNames = VisionLanguageNames { tower: "SiglipVisionMo
 /// Both, for the descriptions of classes.
 pub(crate) const WHOLE: [&VisionLanguageNames; 2] = [&CLIP, &SIGLIP];
 
-/// What the class of Llama takes where a `text_config` says no more than what differs from it.
-static LLAMA: LazyLock<Map<String, Value>> = LazyLock::new(|| {
-    let defaults = json!({
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "intermediate_size": 11008,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-    });
-    defaults.as_object().cloned().unwrap_or_default()
-});
-
 pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
     let text = fields.object("text_config")?;
-    let llama = text.optional_text("model_type")?.is_none_or(|kind| kind == "llama");
-    let text = if llama { text.or(&LLAMA) } else { text };
     let ModelConfig::Decoder(language) = crate::config::read_named(&text, "llama")? else {
         return Err(text.wrong("model_type", "no decoder", "a supported decoder family"));
     };
@@ -50,7 +33,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfi
     language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
     let tower = tower(fields)?;
     let names = if tower.kind == SquareTowerKind::Clip { &CLIP } else { &SIGLIP };
-    let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Fp32);
+    let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Bf16);
     Ok(VisionLanguageConfig { names, vision: VisionConfig::Square(tower), language, dtype })
 }
 

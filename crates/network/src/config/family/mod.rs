@@ -8,6 +8,7 @@ pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
 pub(super) mod deepseek_v4;
 pub(super) mod dense;
+pub(super) mod described;
 pub(super) mod gemma;
 pub(super) mod gemma3n;
 pub(super) mod gemma4;
@@ -32,11 +33,13 @@ pub(in crate::config) use sizes::activation_named;
 pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
-pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
+pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
     const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY];
     const READERS: [&[&Family]; 5] =
         [dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES];
-    [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten()
+    let own = [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten().copied();
+    let own = own.chain(deepseek::LATER.iter().copied());
+    own.chain(described::ROWS.iter().map(|row| &row.family))
 }
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.

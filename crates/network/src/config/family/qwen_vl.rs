@@ -298,7 +298,7 @@ fn whole(
     tower: PatchTowerConfig,
     read: impl Fn(&Fields<'_>) -> Result<DecoderConfig, ConfigProblem>,
 ) -> Result<VisionLanguageConfig, ConfigProblem> {
-    let text = fields.optional_object("text_config")?.unwrap_or_else(|| fields.clone());
+    let text = fields.optional_object("text_config")?.unwrap_or_else(|| fields.as_part("text_config"));
     let mut language = read(&text)?;
     language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
     for layer in &mut language.layers {
@@ -312,6 +312,6 @@ fn whole(
         let expected = format!("{}, the hidden size of the decoder", language.width);
         return Err(fields.object("vision_config")?.wrong("out_hidden_size", tower.output, expected));
     }
-    let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Fp32);
+    let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Bf16);
     Ok(VisionLanguageConfig { names, vision: VisionConfig::Patches(tower), language, dtype })
 }

@@ -5,8 +5,8 @@ use types::{ActivationKind, AttentionDetail, DType, RotaryForm, RotaryLayout, Ro
 use super::Family;
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig, NormKind,
-    NormPlacement, RotaryConfig, Values,
+    AttentionConfig, DecoderConfig, DecoderHead, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig,
+    NormConfig, NormKind, NormPlacement, RotaryConfig, Values,
 };
 use crate::config::fields::{Fields, MOST_LAYERS};
 
@@ -71,8 +71,7 @@ impl Sizes {
             epsilon: epsilon(fields)?,
             rotary: rotary(fields, theta, head_width)?,
             tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
-            // What Hugging Face takes where a configuration does not say.
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
 
@@ -102,7 +101,7 @@ impl Sizes {
             epsilon,
             rotary: RotaryConfig { theta: 10_000.0, width: head_width, form },
             tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
-            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+            dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
 
@@ -185,6 +184,7 @@ impl Sizes {
             positions: None,
             residual_scale: None,
             logit_scale: None,
+            head: DecoderHead::Tokens,
             head_bias: false,
             tied_embeddings: self.tied_embeddings,
             logit_softcap: None,
@@ -195,6 +195,7 @@ impl Sizes {
             dtype: self.dtype,
             quantisation: None,
             part_of: None,
+            left_out: Vec::new(),
         }
     }
 
@@ -252,7 +253,7 @@ fn activation(fields: &Fields<'_>) -> Result<ActivationKind, ConfigProblem> {
 
 /// The nonlinearity the file names, where it names one.
 pub(super) fn activation_of(fields: &Fields<'_>) -> Result<Option<ActivationKind>, ConfigProblem> {
-    for name in ["hidden_activation", "hidden_act"] {
+    for name in ["hidden_activation", "hidden_act", "activation_function"] {
         if let Some(text) = fields.optional_text(name)? {
             let known = activation_named(&text);
             let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");

@@ -8,7 +8,7 @@ use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, MixtureConfig,
-    PlainConfig, SharedConfig, StateSpaceConfig, StateSpaceKind,
+    PlainConfig, SelectionNorms, SharedConfig, StateSpaceConfig, StateSpaceKind,
 };
 use crate::config::fields::Fields;
 
@@ -110,7 +110,7 @@ pub(crate) const JAMBA: Family = Family {
 };
 
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&NEMOTRON, &MAMBA2, &GRANITE, &BAMBA, &JAMBA];
+pub(crate) const FAMILIES: &[&Family] = &[&NEMOTRON, &MAMBA2, &MAMBA, &FALCON_MAMBA, &GRANITE, &BAMBA, &JAMBA];
 
 /// What a layer is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -276,6 +276,45 @@ pub(in crate::config) fn read_mamba2(fields: &Fields<'_>) -> Result<DecoderConfi
     Ok(decoder)
 }
 
+pub(crate) const MAMBA: Family = Family {
+    home: "transformers.models.mamba.modeling_mamba",
+    names: Names { layer: "MambaBlock", ..alone(names!("Mamba")) },
+    definitions: ALONE,
+};
+
+pub(crate) const FALCON_MAMBA: Family = Family {
+    home: "transformers.models.falcon_mamba.modeling_falcon_mamba",
+    names: Names { layer: "FalconMambaBlock", ..alone(names!("FalconMamba")) },
+    definitions: ALONE,
+};
+
+/// Mamba of the first generation; Falcon's norms what steers the scan.
+pub(in crate::config) fn read_mamba(fields: &Fields<'_>, normed: bool) -> Result<DecoderConfig, ConfigProblem> {
+    let (width, layers) = (fields.size("hidden_size")?, fields.layers("num_hidden_layers")?);
+    let bounded = |name: &str, default: u64| head_width(fields, name, default);
+    let stated = fields.states("time_step_rank") && !fields.is_text("time_step_rank");
+    let rank = if stated { bounded("time_step_rank", 1)? } else { width.div_ceil(16) };
+    let expanded = bounded("expand", 2)?.saturating_mul(width);
+    let inner = fields.size_or("intermediate_size", expanded)?;
+    let bias = fields.flag_or("use_bias", false)?;
+    let norms = if normed { SelectionNorms::Bare } else { SelectionNorms::Absent };
+    let part = StateSpaceConfig {
+        inner,
+        state: bounded("state_size", 16)?,
+        kernel: fields.at_most("conv_kernel", fields.size_or("conv_kernel", 4)?, 1 << 10)?,
+        bias,
+        output_bias: bias,
+        conv_bias: fields.flag_or("use_conv_bias", true)?,
+        kind: StateSpaceKind::Channels { rank, norms },
+    };
+    let epsilon = fields.number_or("layer_norm_epsilon", 1e-5)?;
+    let sizes = Sizes::stated(fields, [width, 1, 1, layers, inner], epsilon)?;
+    let family = if normed { &FALCON_MAMBA } else { &MAMBA };
+    let mut decoder = sizes.decoder(family, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
+    decoder.intermediate = None;
+    Ok(decoder)
+}
+
 pub(in crate::config) fn read_granite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let part = mamba2(fields, &HYBRID_FIELDS)?;
@@ -329,7 +368,7 @@ pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig
         bias: fields.flag_or("mamba_proj_bias", false)?,
         output_bias: fields.flag_or("mamba_proj_bias", false)?,
         conv_bias: fields.flag_or("mamba_conv_bias", true)?,
-        kind: StateSpaceKind::Channels { rank },
+        kind: StateSpaceKind::Channels { rank, norms: SelectionNorms::Weighted },
     };
     let attention = GroupedConfig { rotary: None, ..sizes.grouped() };
     let every = |kind: &str, [period, offset]: [u64; 2]| {

@@ -65,6 +65,12 @@ const SKIPPED: [&str; 4] = ["modules_to_not_convert", "ignored_layers", "ignore"
 /// Modules of a layer that decide where tokens go.
 const ROUTERS: [&str; 3] = ["gate", "router", "shared_expert_gate"];
 
+impl PartialEq for Quantisation {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.method, self.kv, self.description()) == (&other.method, other.kv, other.description())
+    }
+}
+
 impl Quantisation {
     /// Reads `quantization_config` of a file whose other weights are in `dtype`.
     pub(super) fn read(fields: &Fields<'_>, dtype: DType) -> Result<Option<Self>, ConfigProblem> {

@@ -14,18 +14,13 @@ const NAMED_MODULES: usize = 3;
 
 /// What a reader must know before the first number: what is left out, and what a forecast is worth.
 pub(crate) fn caveats(report: &AnalyticReport) -> Vec<String> {
-    let part = report.model.part_of.as_ref().map(|whole| {
-        format!(
-            "Only the decoder of {} is modelled, on text. Its other parts are left out of every number.",
-            code(whole)
-        )
-    });
     let forecast = report.forecast.as_ref();
     let assumed = forecast.filter(|forecast| forecast.origin == Origin::Assumed);
     let assumed =
         assumed.map(|forecast| format!("The forecast rests mostly on assumptions: {}.", prose(&forecast.basis)));
     let notes = forecast.into_iter().flat_map(|forecast| &forecast.notes);
-    part.into_iter().chain(assumed).chain(notes.map(|note| capital(&prose(note)) + ".")).collect()
+    let said = report.caveats.iter().map(|caveat| caveat.text.clone());
+    said.chain(assumed).chain(notes.map(|note| capital(&prose(note)) + ".")).collect()
 }
 
 /// The prediction that the report's own times belong to.
@@ -72,7 +67,10 @@ pub(crate) fn workload(workload: &WorkloadProfile) -> String {
 /// The model on one line of plain text.
 pub(crate) fn model(model: &ModelSpec) -> String {
     let (id, class, parameters) = (&model.model_id, &model.model_variant, grouped(model.parameters.total));
-    format!("{id} ({class}), {parameters} parameters")
+    let active =
+        model.parameters.active.map(|active| format!(", {} active per token (embeddings included)", grouped(active)));
+    let of = if model.part_of.is_some() { " in the decoder alone" } else { "" };
+    format!("{id} ({class}), {parameters} parameters{of}{}", active.unwrap_or_default())
 }
 
 /// How weights and cache are stored, on one line; absent where that is as everything else.
@@ -110,8 +108,10 @@ pub(super) fn device_count(workload: &WorkloadProfile) -> String {
 pub(super) fn sequences(report: &AnalyticReport) -> Option<String> {
     let (need, workload) = (&report.memory, &report.workload);
     let (fit, each) = (need.sequences_that_fit?, need.kv_bytes_per_token?);
+    let later = need.kv_bytes_per_token_later.map(|later| format!(", {later} once its windows are full"));
+    let later = later.unwrap_or_default();
     let (fit, tokens) = (count(fit, "sequence"), count(workload.seq_len + workload.decode_steps, "token"));
-    Some(format!("{fit} of {tokens} fit next to weights and activations; the KV cache takes {each} per token"))
+    Some(format!("{fit} of {tokens} fit next to weights and activations; the KV cache takes {each} per token{later}"))
 }
 
 /// How attention is computed.

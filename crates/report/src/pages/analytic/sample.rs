@@ -80,6 +80,7 @@ pub(crate) fn report() -> AnalyticReport {
             weights_bytes: Bytes::new(6_672_212_480),
             activations_peak_bytes: Bytes::new(401_000_000),
             kv_bytes_per_token: Some(Bytes::new(61_440)),
+            kv_bytes_per_token_later: None,
             kv_bytes: Bytes::new(62_853_120),
             total_bytes: Bytes::new(7_136_065_600),
             fits: true,
@@ -112,6 +113,7 @@ pub(crate) fn report() -> AnalyticReport {
         measured_parts: Vec::new(),
         forecast_total: types::ForecastTime::default(),
         forecast: None,
+        caveats: Vec::new(),
         assumptions: vec![Assumption {
             text:
                 "each token chooses its 6 of 64 experts evenly and independently: E * (1 - (1 - k / E)^T) are touched"
@@ -149,12 +151,14 @@ pub(crate) fn empty() -> AnalyticReport {
         operator_categories: Vec::new(),
         devices: Vec::new(),
         coverage: None,
+        caveats: Vec::new(),
         assumptions: Vec::new(),
         notes: Vec::new(),
         predicted_total_time_ms: 0.0,
         workload: WorkloadProfile { seq_len: 0, image_tokens: 0, max_new_tokens: 0, base_size: None, ..full.workload },
         memory: MemoryNeed {
             kv_bytes_per_token: None,
+            kv_bytes_per_token_later: None,
             kv_bytes: Bytes::ZERO,
             fits: false,
             sequences_that_fit: None,
@@ -417,6 +421,8 @@ fn model() -> ModelSpec {
         dtype: DType::Bf16,
         parameters: ParameterCounts {
             total: 3_336_106_240,
+            active: None,
+            embedding: None,
             by_module: BTreeMap::from([
                 ("model.sam_model".to_owned(), 95_569_152),
                 ("lm_head".to_owned(), 165_478_400),

@@ -96,8 +96,11 @@ fn longest(report: &AnalyticReport) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use types::{Base, Caveat, CaveatKind, Facts};
+
     use super::*;
     use crate::pages::analytic::sample;
+    use crate::words::Spoken;
 
     #[test]
     fn the_answer_fits_on_one_screen() {
@@ -117,15 +120,24 @@ mod tests {
     fn a_part_of_a_model_and_an_assumed_forecast_are_said_before_the_first_number() {
         let mut report = sample::report();
         report.model.part_of = Some("gemma3".to_owned());
+        let left_out = Facts::new().with("part", "vision_config").with("parameters", 417_000_000u64);
+        let facts = Facts::new().with("whole", "gemma3");
+        let facts = facts.with("parts", vec![left_out.with_share("share", 0.1, Base::Itself)]);
+        report.caveats = vec![
+            Caveat::new(CaveatKind::PartlyModelled, facts),
+            Caveat::new(CaveatKind::AssumedDtype, Facts::new().with("dtype", "bf16")),
+            Caveat::new(CaveatKind::ClassDefaults, Facts::new().with("sizes", "num_attention_heads 8")),
+        ];
+        report.say();
         report.forecast = Some(sample::assumed_forecast());
         for text in [terminal(&report), super::super::summary_page(&report).markdown()] {
             let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in {text}"));
             let first_number = at("92.0 ms");
-            assert!(at(READ_FIRST) < at("Only the decoder of `gemma3` is modelled"), "{text}");
-            assert!(
-                at("Only the decoder") < first_number && at("rests mostly on assumptions") < first_number,
-                "{text}"
-            );
+            assert!(at(READ_FIRST) < at("Only the language decoder of gemma3 is modelled"), "{text}");
+            assert!(at("rests mostly on assumptions") < first_number, "{text}");
+            for said in ["`vision_config`, about 417,000,000", "10.0% of the model", "bf16 is assumed", "heads 8."] {
+                assert!(at(said) < first_number, "{said}: {text}");
+            }
         }
     }
 
