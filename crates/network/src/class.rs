@@ -184,7 +184,7 @@ pub fn classes() -> &'static [Class] {
         let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
         let encoders = encoder::FAMILIES.iter().flat_map(|family| of_encoder(family));
         let both = t5::FAMILIES.iter().flat_map(|family| of_t5(family));
-        let families = families().flat_map(|family| of_family(family));
+        let families = families().flat_map(of_family);
         for class in families.chain(seeing).chain(towers).chain(encoders).chain(both) {
             if all.iter().all(|known| known.name != class.name) {
                 all.push(class);
