@@ -25,8 +25,8 @@ pub fn analytic_page(report: &AnalyticReport, manifest: Option<&RunManifest>) ->
     add("memory", "Memory", memory(report));
     let body = analytic::summary_page(report).html_below("summary");
     sections.push(Section::new("summary", "Figures", body));
-    let notices: Vec<Notice> =
-        analytic::caveats(report).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)).collect();
+    let mut notices = masthead::notices(&report.caveats);
+    notices.extend(analytic::of_forecast(report).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)));
     let title = format!("{} on {}", report.model.model_id, report.device.name);
     let top = masthead::banner(&notices) + &masthead::about(about(report, manifest)) + &verdict(report);
     shell::document(&title, &top, &sections, &[])

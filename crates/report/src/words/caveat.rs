@@ -20,6 +20,8 @@ pub(crate) const fn title(kind: CaveatKind) -> &'static str {
         CaveatKind::UnreliableCalibration => "Unreliable calibration.",
         CaveatKind::PartlyModelled => "Partly modelled.",
         CaveatKind::AssumedDtype => "Assumptions.",
+        CaveatKind::ClassDefaults => "Class defaults.",
+        CaveatKind::WidenedWeights => "Weights are widened.",
     }
 }
 
@@ -35,6 +37,8 @@ pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
         CaveatKind::UnreliableCalibration => "Do not quote MFU, MBU or forecasts from this run.",
         CaveatKind::PartlyModelled => "Do not compare utilisation with that of the whole model.",
         CaveatKind::AssumedDtype => "Numbers that rest on them are estimates.",
+        CaveatKind::ClassDefaults => "Check them if the model differs from its published class.",
+        CaveatKind::WidenedWeights => "Weights take less memory and traffic; GEMMs compute no faster.",
     }
 }
 

@@ -13,14 +13,18 @@ use crate::words::number::{count, grouped, milliseconds, percent, share, tokens_
 const NAMED_MODULES: usize = 3;
 
 /// What a reader must know before the first number: what is left out, and what a forecast is worth.
-pub(crate) fn caveats(report: &AnalyticReport) -> Vec<String> {
+pub(super) fn caveats(report: &AnalyticReport) -> Vec<String> {
+    report.caveats.iter().map(|caveat| caveat.text.clone()).chain(of_forecast(report)).collect()
+}
+
+/// What a forecast is worth.
+pub(crate) fn of_forecast(report: &AnalyticReport) -> Vec<String> {
     let forecast = report.forecast.as_ref();
     let assumed = forecast.filter(|forecast| forecast.origin == Origin::Assumed);
     let assumed =
         assumed.map(|forecast| format!("The forecast rests mostly on assumptions: {}.", prose(&forecast.basis)));
     let notes = forecast.into_iter().flat_map(|forecast| &forecast.notes);
-    let said = report.caveats.iter().map(|caveat| caveat.text.clone());
-    said.chain(assumed).chain(notes.map(|note| capital(&prose(note)) + ".")).collect()
+    assumed.into_iter().chain(notes.map(|note| capital(&prose(note)) + ".")).collect()
 }
 
 /// The prediction that the report's own times belong to.

@@ -12,7 +12,7 @@ mod stages;
 mod summary;
 mod terminal;
 
-pub(crate) use headline::{caveats, model, paragraph, workload};
+pub(crate) use headline::{model, of_forecast, paragraph, workload};
 pub use layer::{file_name, layer_page};
 pub(crate) use modules::{ModuleRole, by_time};
 pub(crate) use stages::{StageRow, ordered};
