@@ -145,10 +145,14 @@ fn mark_frontier(points: &mut [LayoutPoint]) {
         Some([figures.tokens_per_second_per_user.value, figures.tokens_per_second_per_device.value])
     };
     let places: Vec<Option<[f64; 2]>> = points.iter().map(place).collect();
+    points.iter_mut().zip(on_frontier(&places)).for_each(|(point, is_on)| point.on_frontier = is_on);
+}
+
+/// Which places no other one beats: it is at least as high in both figures, and another.
+fn on_frontier(places: &[Option<[f64; 2]>]) -> Vec<bool> {
     let beats = |one: &[f64; 2], other: &[f64; 2]| one[0] >= other[0] && one[1] >= other[1] && one != other;
-    for (point, own) in points.iter_mut().zip(&places) {
-        point.on_frontier = own.is_some_and(|own| !places.iter().flatten().any(|other| beats(other, &own)));
-    }
+    let is_on = |own: [f64; 2]| !places.iter().flatten().any(|other| beats(other, &own));
+    places.iter().map(|own| own.is_some_and(is_on)).collect()
 }
 
 /// The layout that holds the rate within the objective for least: by price an hour where there is one, else by devices.
@@ -193,11 +197,9 @@ mod tests {
 
     #[test]
     fn the_frontier_has_what_nothing_else_beats() {
-        let beaten = |places: &[[f64; 2]]| -> Vec<bool> {
-            let beats = |one: &[f64; 2], other: &[f64; 2]| one[0] >= other[0] && one[1] >= other[1] && one != other;
-            places.iter().map(|own| places.iter().any(|other| beats(other, own))).collect()
-        };
-        // Worked by hand: (1, 5) and (2, 3) trade one for the other, (1, 3) is beaten by both.
-        assert_eq!(beaten(&[[1.0, 5.0], [2.0, 3.0], [1.0, 3.0], [2.0, 3.0]]), [false, false, true, false]);
+        // Worked by hand: (1, 5) and (2, 3) trade one for the other, (1, 3) is beaten by both, and equals do not beat each other.
+        let places = [Some([1.0, 5.0]), Some([2.0, 3.0]), Some([1.0, 3.0]), None, Some([2.0, 3.0])];
+        assert_eq!(on_frontier(&places), [true, true, false, false, true]);
+        assert!(on_frontier(&[]).is_empty());
     }
 }

@@ -15,7 +15,9 @@ pub use forecast::serving::{Backend, Engine, SGLANG, VLLM};
 use forecast::serving::{DRAWS, Server, StepPrices};
 use meter::WorkloadSettings;
 pub use report::pages::capacity::{layouts_terminal, terminal};
-use types::{AttentionKind, Capacity, DeviceCalibration, Hardware, LogitsKind, Objective, UserError, Workload};
+use types::{
+    AttentionKind, Capacity, DeviceCalibration, Hardware, LoadArrivals, LogitsKind, Objective, UserError, Workload,
+};
 
 pub use from::{ServedRun, served};
 pub use layouts::{Layout, Watch, keep_layouts, layouts, missing};
@@ -111,7 +113,9 @@ fn simulated(
     if found.likely.answers.iter().all(Option::is_none) {
         return Err(nothing_fits(model, &device.hardware, room.rules.kv_blocks * room.rules.block_size));
     }
-    let (highest, unmet) = match &request.objective {
+    // Requests of a file that all come at once have no rate to change.
+    let varies = request.load.about.rate().is_some() || !matches!(request.load.about, LoadArrivals::File { .. });
+    let (highest, unmet) = match request.objective.as_ref().filter(|_| varies) {
         Some(objective) => {
             progress(Progress::Doing("searching the highest load within the target"));
             match highest::highest(&mut server, &request.load, objective, effort.highest) {
