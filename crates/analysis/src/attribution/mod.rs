@@ -150,7 +150,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
         inference: stages.inference,
         projections: Projections::new(timeline, ranges.spans, launches),
         without_requests: Spans::default(),
-        between_steps: between_steps,
+        between_steps,
         coverage: Coverage::default(),
         quality: Vec::new(),
     };
