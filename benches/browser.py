@@ -29,9 +29,9 @@ class Browser:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)["value"]
 
-    def run(self, script: str):
+    def run(self, script: str, *arguments):
         """The value that a script returns."""
-        return self.post("/execute/sync", {"script": script, "args": []})
+        return self.post("/execute/sync", {"script": script, "args": list(arguments)})
 
     def command(self, name: str, **parameters):
         """A command of the browser's own protocol."""

@@ -11,6 +11,7 @@ import argparse
 import base64
 import subprocess
 import tempfile
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -20,22 +21,53 @@ from browser import Browser
 FIXTURES = ROOT / "crates" / "ingest" / "tests" / "fixtures"
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 1120
+TIMELINE_PARTS = ["#timeline .tools", "#timeline canvas", "#timeline .legend", "#timeline .panel h3", "#timeline .panel .facts"]
+# The first kernel of a name, close by.
+SELECT = """
+const [canvas, find] = ['canvas', '.find'].map((one) => document.querySelector(`#timeline ${one}`));
+find.value = 'CatArrayBatchedCopy';
+find.dispatchEvent(new Event('input'));
+document.querySelector('#timeline .next').click();
+find.value = '';
+find.dispatchEvent(new Event('input'));
+for (let times = 0; times < 9; times++) canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'w'}));
+"""
 MOST_BYTES = 150_000
 
 
-def picture(browser: Browser, page: Path, name: str, first: str, last: str) -> None:
-    """The part of a page from the top of one element to the end of another."""
+# Puts numbers on elements, as the guide "How to read a report" counts them.
+MARK = """
+document.querySelectorAll('.mark').forEach((one) => one.remove());
+arguments[0].forEach((selector, index) => {
+  const box = document.querySelector(selector).getBoundingClientRect();
+  const mark = document.createElement('b');
+  mark.className = 'mark';
+  mark.textContent = index + 1;
+  Object.assign(mark.style, {position: 'absolute', left: `${Math.max(box.left + scrollX - 30, 2)}px`, top: `${box.top + scrollY}px`,
+    width: '24px', height: '24px', borderRadius: '12px', background: '#c8402f', color: '#fff', font: '700 14px/24px sans-serif',
+    textAlign: 'center', zIndex: 9});
+  document.body.append(mark);
+});
+"""
+
+
+def picture(browser: Browser, page: Path, name: str, first: str, last: str, marks: list[str] = [], before: str = "") -> None:
+    """The part of a page from the top of one element to the end of another, with numbers on some, after a script."""
     browser.command("Emulation.setEmulatedMedia", media="screen", features=[{"name": "prefers-color-scheme", "value": "light"}])
     resize = lambda height: browser.command(
         "Emulation.setDeviceMetricsOverride", width=WIDTH, height=height, deviceScaleFactor=1, mobile=False)
     resize(900)
     browser.open(page)
+    if before:
+        browser.run(before)
+        time.sleep(0.5)
     # A window as high as the page: nothing moves when its lower parts are taken.
     resize(browser.run("return document.documentElement.scrollHeight"))
     top, bottom = (browser.run(f"return document.querySelector('{one}').getBoundingClientRect().{side} + scrollY")
                    for one, side in [(first, "top"), (last, "bottom")])
+    browser.run(MARK, marks)
     clip = {"x": 0, "y": max(top - 10, 0), "width": WIDTH, "height": bottom - top + 20, "scale": 1}
-    shot = browser.command("Page.captureScreenshot", format="webp", quality=80, clip=clip)
+    shot = browser.command("Page.captureScreenshot", format="webp", quality=70, clip=clip)
     data = base64.b64decode(shot["data"])
     (PICTURES / name).write_bytes(data)
     print(f"{name}: {len(data):,} bytes")
@@ -54,8 +86,12 @@ def main() -> None:
             command = [llm_perf, "import", "--quiet", FIXTURES / capture, "--model", "deepseek-ocr", "--out", Path(scratch) / run]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         page = Path(scratch) / "torch-profiler" / "report.html"
-        picture(browser, page, "page.webp", "header", "#stages")
-        picture(browser, page, "timeline.webp", "#timeline", "#flame")
+        picture(browser, page, "page.webp", "header", "#lost-time figure")
+        picture(browser, page, "timeline.webp", "#timeline", "#timeline .about")
+        picture(browser, page, "read-first.webp", "header", "nav", ["#read-first", ".about-run", ".verdict", ".numbers", ".answers", "nav"])
+        picture(browser, page, "read-charts.webp", "#lost-time", "#device-time",
+                ["#lost-time .seen", "#lost-time svg", "#stages .seen", "#stages svg", "#device-time svg"])
+        picture(browser, page, "read-timeline.webp", "#timeline", "#timeline .panel", TIMELINE_PARTS, SELECT)
         comparison = Path(scratch) / "comparison.html"
         command = [llm_perf, "report", *(str(Path(scratch) / run) for run in runs), "--out", comparison]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

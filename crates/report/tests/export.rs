@@ -6,6 +6,7 @@ use std::path::Path;
 use llm_perf_report::export::{self, perfetto_json};
 use types::Nanos;
 use types::timeline::{Timeline, WorkKind};
+use types::view::TimelineView;
 
 fn collected(name: &str) -> Timeline {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/data/collector").join(name);
@@ -15,7 +16,7 @@ fn collected(name: &str) -> Timeline {
 #[test]
 fn trace_events_hold_the_kernels_and_what_launched_them() {
     let timeline = collected("eager.wire");
-    let text = perfetto_json(&timeline).unwrap();
+    let text = perfetto_json(&timeline, &TimelineView::default()).unwrap();
     let trace = ingest::torch::read("trace.json", text.as_bytes(), &ingest::torch::TorchSettings::default()).unwrap();
     let again = trace.timeline;
     let kernels = |timeline: &Timeline| {
@@ -43,7 +44,8 @@ fn trace_events_hold_the_kernels_and_what_launched_them() {
 fn trace_events_follow_the_rules_of_perfetto() {
     // The rows of the small database are made up: calls of one thread overlap.
     for (name, timeline) in captures().into_iter().filter(|(name, _)| *name != "nsys") {
-        let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline).unwrap()).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default()).unwrap()).unwrap();
         let mut rows: BTreeMap<(u32, u32), Vec<(i64, i64)>> = BTreeMap::new();
         let (mut starts, mut ends) = (BTreeMap::new(), Vec::new());
         for event in document["traceEvents"].as_array().unwrap() {
@@ -106,7 +108,8 @@ fn times_since_1970_keep_their_nanoseconds_in_perfetto() {
     timeline.ranges.clear();
     timeline.operators.clear();
     timeline.clock.unix_ns_at_zero = Some(Nanos::ZERO);
-    let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline).unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default()).unwrap()).unwrap();
     let base = document["baseTimeNanoseconds"].as_i64().unwrap();
     let first = timeline.calls.iter().map(|call| call.start).chain(timeline.work.iter().map(|work| work.start)).min();
     assert_eq!(base, first.unwrap().get());
@@ -124,7 +127,8 @@ fn times_since_1970_keep_their_nanoseconds_in_perfetto() {
 #[test]
 fn kernels_of_a_graph_say_what_they_were_captured_in() {
     let timeline = collected("graph.wire");
-    let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline).unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default()).unwrap()).unwrap();
     let mut layers: BTreeMap<String, u64> = BTreeMap::new();
     for event in document["traceEvents"].as_array().unwrap() {
         if let Some(ranges) = event["args"]["captured in"].as_str() {
@@ -138,6 +142,37 @@ fn kernels_of_a_graph_say_what_they_were_captured_in() {
     let counts: std::collections::BTreeSet<u64> = layers.values().copied().collect();
     assert_eq!(counts.len(), 1, "{layers:?}");
     assert!(layers.keys().all(|ranges| ranges.starts_with("layer_")), "{layers:?}");
+}
+
+#[test]
+fn what_is_known_of_kernels_is_exported_with_them() {
+    for (name, timeline) in captures() {
+        let attribution = analysis::attribution::attribute(&timeline, &Default::default());
+        let view = analysis::view::timeline(&timeline, &attribution);
+        let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline, &view).unwrap()).unwrap();
+        let events = document["traceEvents"].as_array().unwrap();
+        // Every nanosecond of idle time is in a lane of its device, and no two events of a lane overlap.
+        let idle: Vec<_> = events.iter().filter(|event| event["cat"] == "idle").collect();
+        let micros = |event: &serde_json::Value, key: &str| (event[key].as_f64().unwrap() * 1e3).round() as i64;
+        let sum: i64 = idle.iter().map(|event| micros(event, "dur")).sum();
+        assert_eq!(sum, view.idle.iter().map(|one| one.length.get()).sum::<i64>(), "{name}");
+        let mut lanes: BTreeMap<u64, Vec<(i64, i64)>> = BTreeMap::new();
+        for event in &idle {
+            let start = micros(event, "ts");
+            lanes.entry(event["tid"].as_u64().unwrap()).or_default().push((start, start + micros(event, "dur")));
+        }
+        for spans in lanes.values_mut() {
+            spans.sort_unstable();
+            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{name}");
+        }
+        // Each kernel says its family, and its stage and operator where they are known.
+        let kernels: Vec<_> = events.iter().filter(|event| event["cat"] == "kernel").collect();
+        assert!(kernels.iter().all(|kernel| kernel["args"]["kernel family"].is_string()), "{name}");
+        let with = |key: &str| events.iter().filter(|event| event["args"][key].is_string()).count();
+        assert_eq!(with("stage"), view.work.iter().filter(|place| place.stage.is_some()).count(), "{name}");
+        assert_eq!(with("operator"), view.work.iter().filter(|place| place.operator.is_some()).count(), "{name}");
+        assert_eq!(events.iter().filter(|event| event["cat"] == "stage").count(), view.stages.len(), "{name}");
+    }
 }
 
 /// Sum of the lengths of everything on each queue, with the parts that overlap counted once.

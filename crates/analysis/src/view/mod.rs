@@ -8,9 +8,11 @@ mod kernels;
 mod run;
 mod serving;
 mod takeaways;
+mod timeline;
 mod tries;
 
 pub use run::run;
+pub use timeline::timeline;
 
 use types::Nanos;
 

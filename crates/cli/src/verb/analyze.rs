@@ -63,7 +63,7 @@ Examples:
   llm-perf analyze --sweep workload.batch=1,8 --sweep workload.seq_len=512,4096
 
 Everything is modelled; no GPU, weights or framework are needed. Times are roofline times. \
-A sweep covers every combination and writes sweep.json, sweep.csv, sweep.svg and sweep.md.";
+A sweep covers every combination and writes sweep.json, sweep.csv, sweep.svg, sweep.md and report.html.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let flags = ModelFlags {
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         return Ok(Exit::Done);
     }
     let folder = analyze::keep(&analysis, &config.to_yaml(), run)?;
-    Ok(context.messages.finish(&[], &[("report", folder.join(analyze::SUMMARY))]))
+    Ok(context.messages.finish(&[], &[("report", folder.join(analyze::HTML))]))
 }
 
 /// Devices of the flag, else of the configuration.

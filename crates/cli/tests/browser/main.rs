@@ -15,6 +15,9 @@ use testkit::need::Need;
 testkit::suite! {
     [Need::Browser] => {
         page::a_real_capture_can_be_sorted_filtered_zoomed_and_summed,
+        page::what_is_painted_is_what_the_metrics_say_at_three_zooms,
+        page::labels_of_the_axis_are_distinct_at_every_zoom,
+        page::search_finds_what_it_counts_and_the_address_opens_what_was_seen,
         page::pictures_of_inputs_are_small_and_drawn,
         page::requests_and_steps_lead_to_each_other_and_to_the_timeline,
         page::every_number_of_the_first_screen_leads_to_its_source_in_two_clicks,

@@ -86,6 +86,130 @@ pub(crate) fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
     assert_quiet(&browser);
 }
 
+/// How much of a lane is painted: the ink of its row over its area, in columns of pixels, and how many columns it has.
+fn painted(browser: &Browser, lane: &str) -> [f64; 2] {
+    let script = format!(
+        "((canvas) => {{ const lane = JSON.parse(canvas.dataset.lanes).find((one) => one.name.includes('{lane}'));
+           const wide = canvas.clientWidth - lane.left;
+           const copy = Object.assign(document.createElement('canvas'), {{ width: canvas.width, height: canvas.height }});
+           const context = copy.getContext('2d', {{ willReadFrequently: true }});
+           context.drawImage(canvas, 0, 0);
+           const {{ data }} = context.getImageData(lane.left, lane.top, wide, lane.height);
+           let ink = 0;
+           for (let at = 3; at < data.length; at += 4) ink += data[at];
+           return [ink / 255 / lane.height, wide]; }})({CANVAS})"
+    );
+    let found = browser.value(&script);
+    [0, 1].map(|index| found[index].as_f64().unwrap())
+}
+
+/// Shows this range of the timeline, by its address.
+fn zoom(browser: &Browser, from: i64, to: i64) {
+    browser.value(&format!("location.hash = '#timeline@{from},{to}'"));
+    browser.wait(&format!("Math.abs({CANVAS}.dataset.from - {from}) + Math.abs({CANVAS}.dataset.to - {to}) < 2"));
+}
+
+pub(crate) fn what_is_painted_is_what_the_metrics_say_at_three_zooms() {
+    let browser = browser();
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    browser.open(&scratch.page(&["run"]));
+    let metrics = scratch.json("run", "metrics.json");
+    let origin = number(&browser.value(&format!("+{CANVAS}.dataset.origin")));
+    let whole = number(&browser.value(&format!("+{CANVAS}.dataset.to")));
+    let assert_painted = |lane: &str, busy: i64, span: i64| {
+        let [ink, columns] = painted(&browser, lane);
+        let expected = busy as f64 / span as f64 * columns;
+        assert!((ink - expected).abs() < 1.0, "{lane}: {ink:.2} columns of {columns}, not {expected:.2}");
+    };
+    let time = &metrics["device_time"][0];
+    assert_painted("stream", number(&time["busy_ns"]), whole);
+    assert_painted("idle", number(&time["idle_ns"]), whole);
+    let steps = metrics["steps"]["list"].as_array().unwrap();
+    for shown in [&steps[..2], &steps[1..2]] {
+        let start = number(&shown[0]["device_start_ns"]) - origin;
+        let end = number(&shown[shown.len() - 1]["device_end_ns"]) - origin;
+        zoom(&browser, start, end);
+        let busy = shown.iter().map(|step| number(&step["device_ns"])).sum();
+        assert_painted("stream", busy, end - start);
+        assert_painted("idle", end - start - busy, end - start);
+    }
+    assert_quiet(&browser);
+}
+
+pub(crate) fn labels_of_the_axis_are_distinct_at_every_zoom() {
+    let browser = browser();
+    let scratch = Scratch::imported(&capture("torch/small.json"));
+    browser.open(&scratch.page(&["run"]));
+    // From an hour to ten nanoseconds, at the start, after a second and after a day.
+    let script = format!(
+        "((({{ ticks }}) => {{ const wrong = [];
+           for (const from of [0, 1234567891, 86400e9 + 181204345]) for (let power = 1; power < 12.6; power += 0.1) {{
+             const {{ marks }} = ticks(from, from + 10 ** power, 10);
+             const texts = new Set(marks.map(({{ text }}) => text));
+             if (texts.size !== marks.length || marks.length < 3 || marks.length > 12) wrong.push([from, power, ...texts]);
+           }}
+           return wrong; }})((() => {{ {}; return {{ ticks }}; }})()))",
+        include_str!("../../../report/src/html/time.js")
+    );
+    assert_eq!(browser.value(&script), json!([]));
+}
+
+pub(crate) fn search_finds_what_it_counts_and_the_address_opens_what_was_seen() {
+    let browser = browser();
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    let page = scratch.page(&["run"]);
+    browser.open(&page);
+    let search = |text: &str| {
+        let find = "document.querySelector('#timeline .find')";
+        browser
+            .value(&format!("((one) => {{ one.value = '{text}'; one.dispatchEvent(new Event('input')); }})({find})"));
+    };
+    let hits = "document.querySelector('#timeline .hits').textContent";
+    let metrics = scratch.json("run", "metrics.json");
+    let kernels = metrics["kernels"].as_array().unwrap();
+    let is_cat = |kernel: &&Value| kernel["name"].as_str().unwrap().contains("CatArrayBatchedCopy");
+    let calls: i64 = kernels.iter().filter(is_cat).map(|kernel| number(&kernel["calls"])).sum();
+    search("CatArrayBatchedCopy");
+    assert_eq!(browser.value(hits), json!(format!("{calls} hits")));
+    browser.value("document.querySelector('#timeline .next').click()");
+    assert_eq!(browser.value(hits), json!(format!("1 of {calls} hits")));
+    let panel = "document.querySelector('#timeline .panel').textContent";
+    let said = browser.value(panel);
+    for part in [
+        "CatArrayBatchedCopy",
+        "launched by",
+        "cudaLaunchKernel",
+        "operator",
+        "aten::cat",
+        "grid ",
+        "idle before",
+        "ranking",
+    ] {
+        assert!(said.as_str().unwrap().contains(part), "{part}: {said}");
+    }
+    // The address opens the same event and range in another window.
+    browser.wait("location.hash.split(',').length === 4");
+    let seen = "[location.hash, document.querySelector('#timeline canvas').dataset.from]";
+    let before = browser.value(seen);
+    browser.value("location.reload()");
+    browser.wait(&format!("!!{CANVAS}?.dataset.ready && {panel} !== ''"));
+    assert_eq!(browser.value(seen), before);
+    assert_eq!(browser.value(panel), said);
+    // By keys alone: the next event, its time, and all of it.
+    browser.value(&format!("{CANVAS}.focus()"));
+    let press = |key: &str| {
+        browser
+            .value(&format!("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}))"));
+    };
+    press(".");
+    assert_ne!(browser.value(panel), said);
+    press("f");
+    press("m");
+    let selected = browser.value("document.querySelector('#timeline .sum').textContent");
+    assert!(selected.as_str().unwrap().contains(" selected: "), "{selected}");
+    assert_quiet(&browser);
+}
+
 pub(crate) fn requests_and_steps_lead_to_each_other_and_to_the_timeline() {
     let browser = browser();
     let scratch = Scratch::served();

@@ -96,11 +96,20 @@ impl<'a> Runs<'a> {
         self.outputs.insert(name, Output::of(command));
     }
 
+    /// A package that says which CUDA it was built for, as PyTorch's does.
+    fn torch_package(&self) -> String {
+        let folder = self.scratch.path("torch-package");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("version.py"), "__version__ = '2.11.0'\ncuda: Optional[str] = '13.0'\n").unwrap();
+        folder.display().to_string()
+    }
+
     fn torch_variables(&self, session: &str) -> Vec<(&'static str, String)> {
         let file = |name: &str| tests().join("fixtures/torch").join(session).join(name).display().to_string();
         vec![
             ("LLM_PERF_PYTHON", tests().join("fake/python3").display().to_string()),
             ("FAKE_TORCH", "2.11.0".to_owned()),
+            ("FAKE_TORCH_FOLDER", self.torch_package()),
             ("FAKE_SESSION", file("session.jsonl")),
             ("FAKE_TRACE", file("trace.json.gz")),
         ]

@@ -136,7 +136,7 @@ fn flat(bundles: &Bundles) -> Result<(), String> {
     keys(&machine, &["gpu", "cuda", "cuda_driver", "torch", "transformers"])?;
     need(machine["gpu"] == "NVIDIA H200" && machine["torch"] == "2.11.0", "their values")?;
     let versions = |flat: &str, nested: &str| machine[flat] == *machine.pointer(nested).unwrap_or(&Value::Null);
-    need(versions("cuda", "/frameworks/torch_cuda") && !machine["cuda"].is_null(), "the CUDA version of PyTorch")?;
+    need(versions("cuda", "/frameworks/torch_cuda") && machine["cuda"] == "13.0", "the CUDA version of PyTorch")?;
     need(versions("cuda_driver", "/tools/cuda_driver"), "the CUDA version of the driver")
 }
 

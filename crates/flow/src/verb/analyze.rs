@@ -8,13 +8,16 @@ use network::Class;
 pub use report::pages::analytic::terminal as table;
 use types::{Coverage, Exit, Hardware, Metrics, TargetOperatorList, UserError};
 
-pub use crate::pipeline::model::analytic::{Analysis, DEFAULT_DEVICE, SUMMARY};
+pub use crate::pipeline::model::analytic::{Analysis, DEFAULT_DEVICE};
 
 use crate::RunRequest;
 use crate::pipeline::device::hardware;
 use crate::pipeline::folder::run::run;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::model::analytic::{launch, lay_out, write};
+
+/// The page for a browser.
+pub const HTML: &str = "report.html";
 
 /// What to analyse.
 #[derive(Debug)]
@@ -87,6 +90,8 @@ pub fn keep(analysis: &Analysis, config_yaml: &str, request: RunRequest) -> Resu
     let ended = run(request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         write(folder, analysis)?;
+        let html = report::html::analytic_page(report, Some(folder.manifest()));
+        folder.write_file(HTML, html.as_bytes())?;
         folder.end_step("analyze")?;
         Ok(((), Vec::new()))
     })?;

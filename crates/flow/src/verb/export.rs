@@ -12,7 +12,7 @@ use types::UserError;
 use crate::pipeline::recorded::provenance::NATIVE_TRACE;
 use crate::pipeline::recorded::recording::{Recording, no_timeline, source_gone, unreadable};
 use crate::pipeline::tables::of_run as run_tables;
-use crate::pipeline::trace;
+use crate::pipeline::trace::{self, Placed};
 
 /// A format a timeline can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +59,11 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
     let bytes = match format {
         _ if run.has_file(NATIVE_TRACE) => native(run, &id, format)?,
         ExportFormat::Perfetto => {
-            let json = report::export::perfetto_json(&recorded()?);
+            let placed = recorded()?;
+            let json = report::export::perfetto_json(&placed.timeline, &placed.view());
             json.map_err(|error| unwritable(error.to_string()))?.into_bytes()
         }
-        ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?).into_bytes(),
+        ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?.timeline).into_bytes(),
         ExportFormat::Parquet => {
             run_tables::write(run, &path)?;
             return Ok(path);
@@ -87,8 +88,9 @@ fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, Us
     report::export::native_unpacked(&packed).map_err(|_| changed())
 }
 
-fn timeline(run: &StoredRun, id: &str) -> Result<types::timeline::Timeline, UserError> {
-    let mut timelines = trace::timelines(&Recording::of(run)?.files)?;
+fn timeline(run: &StoredRun, id: &str) -> Result<Placed, UserError> {
+    let Recording { metrics, files } = Recording::of(run)?;
+    let mut timelines = trace::placed(&files, metrics.run.model.as_deref())?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => Err(no_timeline(id, "its sources contain only sums and counters")),

@@ -12,6 +12,7 @@ use types::{Comparison, Metrics, UserError};
 
 use crate::pipeline::folder::bundle;
 use crate::pipeline::folder::documents::RunDocuments;
+use crate::pipeline::recorded::provenance::NATIVE_TRACE;
 use crate::pipeline::recorded::recording;
 use crate::pipeline::trace::{self, Placed};
 
@@ -32,9 +33,10 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, UserError> {
     let metrics = recording::metrics(run)?;
     let pages = pages(run, &metrics);
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
-    let lanes = timeline(run, &metrics)
-        .and_then(|timeline| timeline.lanes(most).ok_or_else(|| "the timeline of this run is empty".to_owned()));
-    let html = bundle::page(run.path(), &metrics, &pages, lanes.as_deref().map_err(String::as_str));
+    let lanes = timeline(run, &metrics).and_then(|timeline| {
+        timeline.lanes(most, &metrics.run.id).ok_or_else(|| "the timeline of this run is empty".to_owned())
+    });
+    let html = bundle::page(run.path(), run.manifest(), &metrics, &pages, lanes.as_deref().map_err(String::as_str));
     Ok(RunPage { html, no_timeline: lanes.err() })
 }
 
@@ -83,10 +85,12 @@ fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
 }
 
 fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
-    if metrics.conditions.trace.is_none() {
-        return Err(recording::NOTHING_RECORDED.to_owned());
-    }
-    let files = recording::files(run, metrics).map_err(|error| error.to_string())?;
+    let files = match metrics.conditions.trace {
+        Some(_) => recording::files(run, metrics).map_err(|error| error.to_string())?,
+        // What our own engine wrote down when it ran.
+        None if run.has_file(NATIVE_TRACE) => vec![run.path().join(NATIVE_TRACE)],
+        None => return Err(recording::NOTHING_RECORDED.to_owned()),
+    };
     let mut timelines = trace::placed(&files, metrics.run.model.as_deref()).map_err(|error| error.to_string())?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),

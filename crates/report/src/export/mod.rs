@@ -6,5 +6,6 @@ mod perfetto;
 mod stacks;
 
 pub use collapsed::collapsed_stacks;
+pub(crate) use native::native_lanes;
 pub use native::{TracedOperator, native_packed, native_unpacked};
 pub use perfetto::perfetto_json;

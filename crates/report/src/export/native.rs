@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use types::timeline::{HostThread, ThreadId, Timeline};
 use types::{Nanos, OperatorRecord, Stage};
 
 use super::perfetto::{Arguments, Event, Row, document};
@@ -14,6 +15,23 @@ use crate::ReportError;
 const ENGINE: u64 = 1;
 /// Lanes, in the order they are shown.
 const LANES: [(u64, &str); 4] = [(1, "stages"), (2, "modules"), (3, "operators"), (4, "lost time")];
+
+/// What the lane of each thread is called, in a timeline that was read from such a document. No other has ranges on its first two
+/// threads alone and operators on its third alone.
+pub(crate) fn native_lanes(timeline: &Timeline) -> Option<Vec<&'static str>> {
+    let lane = |thread: &HostThread| {
+        let is_ours = thread.process.map(u64::from) == Some(ENGINE);
+        LANES.iter().find(|(lane, _)| is_ours && thread.thread == Some(*lane)).copied()
+    };
+    let lanes: Vec<_> = timeline.threads.iter().map(lane).collect::<Option<_>>()?;
+    let number = |thread: ThreadId| lanes.get(thread.0 as usize).map_or(0, |(lane, _)| *lane);
+    let is_ours = timeline.work.is_empty()
+        && timeline.calls.is_empty()
+        && timeline.operators.iter().all(|one| number(one.thread) == 3)
+        && timeline.ranges.iter().all(|one| [1, 2].contains(&number(one.thread)))
+        && lanes.iter().any(|(lane, _)| *lane == 1);
+    is_ours.then(|| lanes.into_iter().map(|(_, name)| name).collect())
+}
 
 /// One call of an operator.
 #[derive(Clone, Copy, Debug)]

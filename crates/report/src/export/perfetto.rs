@@ -6,28 +6,38 @@
 //! for times since 1970, which is enough for kernels to overlap that do not, and Perfetto drops those.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroU64;
 
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use types::Nanos;
 use types::timeline::{CapturedRangeId, DeviceWork, OperatorKind, ThreadId, Timeline, WorkKind};
+use types::view::{IdleStretch, NamedSpan, TimelineView};
+use types::{IdleCause, Nanos, Stage};
 
 use crate::ReportError;
+use crate::words::idle;
 
 /// Devices are shown as processes with numbers no process has: those of Linux stay below 2^22.
 const DEVICES: u64 = 0x7000_0000;
 /// The same for threads whose own number is an address.
 const THREADS: u64 = 0x7100_0000;
 
-/// The document. Events are made one by one while it is written.
-pub fn perfetto_json(timeline: &Timeline) -> Result<String, ReportError> {
+/// Lanes that no source has: stages, steps, and why a device was idle.
+const OURS: u64 = 0x7200_0000;
+const STAGES: u64 = 1;
+const STEPS: u64 = 2;
+/// Lanes of idle time begin here, one for each device.
+const IDLE: u64 = 16;
+
+/// The document, with what is known of its rows as arguments and as lanes of their own. Events are made one by one while it is
+/// written.
+pub fn perfetto_json(timeline: &Timeline, view: &TimelineView) -> Result<String, ReportError> {
     let zero = timeline.clock.unix_ns_at_zero;
     // Without a zero of the clock, the times themselves are all that says when something was.
     let first = zero.and_then(|_| first(timeline)).unwrap_or(Nanos::ZERO);
-    document(Events { timeline, first }, zero.map(|zero| zero + first))
+    document(Events { timeline, view, first }, zero.map(|zero| zero + first))
 }
 
 fn first(timeline: &Timeline) -> Option<Nanos> {
@@ -61,12 +71,14 @@ struct Trace<E> {
 /// The events of a timeline, since the first.
 struct Events<'a> {
     timeline: &'a Timeline,
+    view: &'a TimelineView,
     first: Nanos,
 }
 
 impl Serialize for Events<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { timeline, first } = *self;
+        let Self { timeline, view, first } = *self;
+        let known = Known::new(timeline, view);
         let captured = captured(timeline);
         let ranges = timeline.ranges.iter().map(|range| {
             let (name, domain) = (timeline.name(range.name), range.domain.map(|domain| timeline.name(domain)));
@@ -93,8 +105,10 @@ impl Serialize for Events<'_> {
             let (name, row) = (timeline.name(operator.name).into(), Row::of_thread(timeline, operator.thread));
             Event::complete(category, name, row, [operator.start - first, operator.duration], arguments)
         });
-        let work = timeline.work.iter().flat_map(|work| device_work(timeline, &captured, work, first));
-        serializer.collect_seq(row_names(timeline).into_iter().chain(ranges).chain(operators).chain(calls).chain(work))
+        let rows = timeline.work.iter().enumerate();
+        let work = rows.flat_map(|(row, work)| device_work(timeline, &captured, work, first, known.of(row, work)));
+        let names = row_names(timeline).into_iter().chain(our_names(view));
+        serializer.collect_seq(names.chain(ours(view, first)).chain(ranges).chain(operators).chain(calls).chain(work))
     }
 }
 
@@ -153,6 +167,16 @@ pub(super) struct Arguments<'a> {
     module: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<&'a str>,
+    #[serde(rename = "kernel family", skip_serializing_if = "Option::is_none")]
+    family: Option<&'static str>,
+    #[serde(rename = "idle before", skip_serializing_if = "Option::is_none")]
+    idle_before: Option<String>,
 }
 
 impl<'a> Arguments<'a> {
@@ -244,6 +268,7 @@ fn device_work<'a>(
     captured: &'a CaptureRanges,
     work: &DeviceWork,
     first: Nanos,
+    known: Arguments<'a>,
 ) -> impl Iterator<Item = Event<'a>> {
     let queue = &timeline.queues[work.queue.0 as usize];
     let category = match work.kind {
@@ -266,13 +291,89 @@ fn device_work<'a>(
         grid: shape.map(|shape| shape.grid),
         block: shape.map(|shape| shape.block),
         registers: shape.and_then(|shape| shape.registers),
-        ..Arguments::default()
+        ..known
     };
     let row = Row { process: DEVICES + u64::from(queue.device), thread: queue.stream.map_or(0, u64::from) };
     let launch = arguments.correlation.map(|number| Event::flow("f", number, row, work.start - first));
     let name = timeline.name(work.name).into();
     let event = Event::complete(category, name, row, [work.start - first, work.duration], arguments);
     std::iter::once(event).chain(launch)
+}
+
+/// What is known of rows beyond what their source says.
+struct Known<'a> {
+    timeline: &'a Timeline,
+    view: &'a TimelineView,
+    /// Idle time by device and end.
+    idle: HashMap<(u32, Nanos), (IdleCause, Nanos)>,
+}
+
+impl<'a> Known<'a> {
+    fn new(timeline: &'a Timeline, view: &'a TimelineView) -> Self {
+        let ended = |one: &IdleStretch| ((one.device, one.start + one.length), (one.cause, one.length));
+        Self { timeline, view, idle: view.idle.iter().map(ended).collect() }
+    }
+
+    fn of(&self, row: usize, work: &DeviceWork) -> Arguments<'a> {
+        let (timeline, place) = (self.timeline, self.view.work.get(row));
+        let operator = place.and_then(|place| timeline.operators.get(place.operator? as usize));
+        let range = place.and_then(|place| timeline.ranges.get(place.range? as usize));
+        let device = timeline.queues[work.queue.0 as usize].device;
+        let idle = self.idle.get(&(device, work.start));
+        let signature = operator.and_then(|one| one.signature).map(|one| timeline.signatures.get(one));
+        Arguments {
+            stage: place.and_then(|place| place.stage).map(Stage::name),
+            family: place.map(|place| place.family),
+            operator: operator.map(|one| timeline.name(one.name)),
+            shapes: signature.map(|one| one.shapes.as_slice()),
+            range: range.map(|one| timeline.name(one.name)),
+            idle_before: idle.map(|(cause, time)| format!("{time}: {}", idle::cause(*cause))),
+            ..Arguments::default()
+        }
+    }
+}
+
+/// Stages, steps and idle time as events.
+fn ours(view: &TimelineView, first: Nanos) -> impl Iterator<Item = Event<'_>> {
+    let lane = move |category, thread, spans: &[NamedSpan]| {
+        let event = |span: &NamedSpan| {
+            let row = Row { process: OURS, thread };
+            Event::complete(
+                category,
+                span.name.clone().into(),
+                row,
+                [span.start - first, span.length],
+                Arguments::default(),
+            )
+        };
+        spans.iter().map(event).collect::<Vec<_>>()
+    };
+    let idle = view.idle.iter().map(move |one| {
+        let row = Row { process: OURS, thread: IDLE + u64::from(one.device) };
+        let arguments = Arguments { device: Some(one.device), ..Arguments::default() };
+        Event::complete("idle", idle::cause(one.cause).into(), row, [one.start - first, one.length], arguments)
+    });
+    lane("stage", STAGES, &view.stages).into_iter().chain(lane("step", STEPS, &view.steps)).chain(idle)
+}
+
+/// What our lanes are called, those that there are.
+fn our_names(view: &TimelineView) -> Vec<Event<'static>> {
+    let mut names = Vec::new();
+    let mut add = |thread, name: String| names.push(Event::row_name("thread_name", OURS, Some(thread), name));
+    if !view.stages.is_empty() {
+        add(STAGES, "stages".to_owned());
+    }
+    if !view.steps.is_empty() {
+        add(STEPS, "steps on the device".to_owned());
+    }
+    let devices: BTreeSet<u32> = view.idle.iter().map(|one| one.device).collect();
+    for device in devices {
+        add(IDLE + u64::from(device), format!("device {device}: idle, by cause"));
+    }
+    if !names.is_empty() {
+        names.insert(0, Event::row_name("process_name", OURS, None, "llm-perf".to_owned()));
+    }
+    names
 }
 
 /// What rows are called.

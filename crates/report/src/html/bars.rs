@@ -6,6 +6,8 @@ use types::Nanos;
 use types::view::{DeviceTimeView, RunView};
 
 use super::lettering;
+use super::palette::{COMMUNICATION, COMPUTE, COPIES, Colour, ink};
+use super::rows::{key, key_lines};
 use crate::render::escape::escape;
 use crate::words::idle;
 use crate::words::number::percent;
@@ -26,7 +28,7 @@ const DEVICES: usize = 8;
 struct Part {
     name: String,
     time: Nanos,
-    class: &'static str,
+    class: String,
 }
 
 /// A bar.
@@ -44,8 +46,7 @@ pub(super) fn stage_bars(run: &RunView<'_>) -> Option<String> {
         .iter()
         .filter(|view| view.stage.parent.is_none())
         .filter_map(|view| Some((view.stage.name, view.stage.wall_ns?)))
-        .enumerate()
-        .map(|(index, (name, time))| Part { name: name.to_string(), time, class: shade(index) })
+        .map(|(name, time)| Part { name: name.to_string(), time, class: Colour::Stage(name).class() })
         .collect();
     let whole: Nanos = top.iter().map(|part| part.time).sum();
     if whole <= Nanos::ZERO {
@@ -56,13 +57,12 @@ pub(super) fn stage_bars(run: &RunView<'_>) -> Option<String> {
         let inside = run.stages.iter().filter(|view| view.stage.parent == Some(parent));
         let mut parts: Vec<Part> = inside
             .filter_map(|view| Some((view.stage.name, view.stage.wall_ns?)))
-            .enumerate()
-            .map(|(index, (name, time))| Part { name: name.to_string(), time, class: shade(index + 2) })
+            .map(|(name, time)| Part { name: name.to_string(), time, class: Colour::Stage(name).class() })
             .collect();
         let (sum, around) = (parts.iter().map(|part| part.time).sum::<Nanos>(), wall(parent));
         if let Some(around) = around.filter(|around| sum > Nanos::ZERO && sum <= *around) {
             if around > sum {
-                parts.push(Part { name: format!("rest of {parent}"), time: around - sum, class: "c-rest" });
+                parts.push(Part { name: format!("rest of {parent}"), time: around - sum, class: "c-rest".to_owned() });
             }
             bars.push(Bar { name: format!("inside {parent}"), whole: around, parts });
         }
@@ -80,22 +80,18 @@ pub(super) fn device_bars(run: &RunView<'_>) -> Option<(String, String)> {
 
 fn device_bar(view: &DeviceTimeView<'_>) -> Bar {
     let time = view.time;
-    let part = |name: &str, time, class| Part { name: name.to_owned(), time, class };
+    let part = |name: &str, time, class: &str| Part { name: name.to_owned(), time, class: class.to_owned() };
     let mut parts = vec![
-        part("compute", time.compute_ns, "c-compute"),
-        part("exposed communication", time.communication_exposed_ns, "c-communication"),
-        part("exposed copies", time.copies_exposed_ns, "c-copies"),
+        part("compute", time.compute_ns, COMPUTE),
+        part("exposed communication", time.communication_exposed_ns, COMMUNICATION),
+        part("exposed copies", time.copies_exposed_ns, COPIES),
     ];
-    let causes =
-        view.causes.iter().map(|(idle, _)| part(&format!("idle: {}", idle::cause(idle.cause)), idle.ns, "c-idle"));
-    parts.extend(causes);
+    parts.extend(view.causes.iter().map(|(idle, _)| {
+        part(&format!("idle: {}", idle::cause(idle.cause)), idle.ns, &Colour::Idle(idle.cause).class())
+    }));
     parts.retain(|part| part.time > Nanos::ZERO);
     let rank = time.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
     Bar { name: format!("{rank}{}", time.device), whole: time.span_ns, parts }
-}
-
-pub(super) fn shade(index: usize) -> &'static str {
-    ["c-0", "c-1", "c-2", "c-3", "c-4", "c-5"][index % 6]
 }
 
 fn share(part: Nanos, whole: Nanos) -> f64 {
@@ -103,15 +99,16 @@ fn share(part: Nanos, whole: Nanos) -> f64 {
 }
 
 fn draw(title: &str, bars: &[Bar]) -> String {
-    let lines = |bar: &Bar| legend_lines(bar).len() as f64;
-    let height: f64 = bars.iter().map(|bar| ROW + 16.0 + LEGEND * lines(bar)).sum();
+    let keys: Vec<Vec<(String, String)>> = bars.iter().map(legend).collect();
+    let tall = |key: &[(String, String)]| ROW + 16.0 + LEGEND * key_lines(key, 0.0);
+    let height: f64 = keys.iter().map(|key| tall(key)).sum();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\" \
          font-family=\"sans-serif\" font-size=\"{IN_BAR}\">\n",
         escape(title)
     );
     let mut top = 0.0;
-    for bar in bars {
+    for (bar, entries) in bars.iter().zip(&keys) {
         // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
@@ -120,55 +117,46 @@ fn draw(title: &str, bars: &[Bar]) -> String {
             escape(&bar.name),
             bar.whole
         );
-        let (mut left, y) = (0.0, top + 20.0);
-        for part in &bar.parts {
-            let width = WIDTH * share(part.time, bar.whole);
-            let hint = format!("{}: {}, {}", part.name, part.time, percent(Some(share(part.time, bar.whole))));
-            let _ = write!(
-                svg,
-                "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{BAR}\" class=\"{}\"><title>{}</title></rect>",
-                width.max(0.5),
-                part.class,
-                escape(&hint)
-            );
-            if lettering::width(&part.name, IN_BAR) + 8.0 < width {
-                let _ = write!(
-                    svg,
-                    "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{}\">{}</text>",
-                    left + 5.0,
-                    y + 15.5,
-                    if part.class == "c-rest" { "m" } else { "on" },
-                    escape(&part.name)
-                );
-            }
-            left += width;
-        }
-        svg.push('\n');
-        let mut line = y + BAR + 15.0;
-        for text in legend_lines(bar) {
-            let _ = writeln!(
-                svg,
-                "<text x=\"0\" y=\"{line:.1}\" class=\"m\" font-size=\"{BELOW}\">{}</text>",
-                escape(&text)
-            );
-            line += LEGEND;
-        }
-        top += ROW + 16.0 + LEGEND * lines(bar);
+        svg += &drawn(bar, top + 20.0);
+        svg += &format!("<g font-size=\"{BELOW}\">{}</g>\n", key(entries, 0.0, top + 20.0 + BAR));
+        top += tall(entries);
     }
     svg + "</svg>\n"
 }
 
-/// Every part with its time and share, as many on a line as fit.
-fn legend_lines(bar: &Bar) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+fn drawn(bar: &Bar, y: f64) -> String {
+    let (mut svg, mut left) = (String::new(), 0.0);
     for part in &bar.parts {
-        let text = format!("{} {} ({})", part.name, part.time, percent(Some(share(part.time, bar.whole))));
-        match lines.last_mut() {
-            Some(line) if lettering::width(&format!("{line} · {text}"), BELOW) <= WIDTH => {
-                *line += &format!(" · {text}")
-            }
-            _ => lines.push(text),
+        let width = WIDTH * share(part.time, bar.whole);
+        let hint = format!("{}: {}, {}", part.name, part.time, percent(Some(share(part.time, bar.whole))));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            svg,
+            "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{BAR}\" class=\"{}\"><title>{}</title></rect>",
+            width.max(0.5),
+            part.class,
+            escape(&hint)
+        );
+        if lettering::width(&part.name, IN_BAR) + 8.0 < width {
+            let _ = write!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{}\">{}</text>",
+                left + 5.0,
+                y + 15.5,
+                if part.class == "c-rest" { "m" } else { ink(&part.class) },
+                escape(&part.name)
+            );
         }
+        left += width;
     }
-    lines
+    svg + "\n"
+}
+
+/// Every part with its time and share.
+fn legend(bar: &Bar) -> Vec<(String, String)> {
+    let entry = |part: &Part| {
+        let share = percent(Some(share(part.time, bar.whole)));
+        (part.class.clone(), format!("{} {} ({share})", part.name, part.time))
+    };
+    bar.parts.iter().map(entry).collect()
 }

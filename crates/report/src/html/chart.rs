@@ -1,4 +1,4 @@
-//! Two kinds of drawing that several pictures share: named rows with bars, and lines over an axis.
+//! Lines over an axis, and what drawings with axes share.
 
 use std::fmt::Write;
 
@@ -6,10 +6,6 @@ use super::bars::WIDTH;
 use super::lettering::width;
 use crate::render::escape::escape;
 
-const ROW: f64 = 30.0;
-const BAR: f64 = 16.0;
-/// Room for figures on the right.
-const RIGHT: f64 = 190.0;
 /// Size of the letters, and the least room for names.
 const LETTERS: f64 = 12.0;
 const LEAST_ROOM: f64 = 70.0;
@@ -18,92 +14,9 @@ const NAME: usize = 58;
 const HEIGHT: f64 = 240.0;
 const AXIS: f64 = 76.0;
 const BOTTOM: f64 = 30.0;
-const TOP: f64 = 12.0;
+const TOP: f64 = 26.0;
 /// Points of a line; more cannot be told apart.
 const POINTS: usize = 1_500;
-
-/// A row: its name, its bars, and the figure behind them.
-pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) bars: Vec<Bar>,
-    pub(super) figure: String,
-}
-
-/// A bar from one value to another. The bars of a row share its height, unless each starts where the one
-/// before it ends: those make one bar.
-pub(super) struct Bar {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) class: &'static str,
-    pub(super) hint: String,
-    /// From where to where the true value may lie.
-    pub(super) interval: Option<(f64, f64)>,
-}
-
-/// Rows on a common scale, which holds zero and every bar.
-pub(super) fn rows(title: &str, rows: &[Row]) -> String {
-    let ends = rows.iter().flat_map(|row| &row.bars).flat_map(|bar| {
-        let (low, high) = bar.interval.unwrap_or((bar.from, bar.to));
-        [bar.from, bar.to, low, high]
-    });
-    let ends: Vec<f64> = ends.filter(|end| end.is_finite()).collect();
-    let low = ends.iter().copied().fold(0.0, f64::min);
-    let high = ends.iter().copied().fold(0.0, f64::max);
-    let left = room(rows.iter().map(|row| row.name.as_str()));
-    let scale = (WIDTH - left - RIGHT) / (high - low).max(f64::MIN_POSITIVE);
-    let x = |value: f64| left + (value.clamp(low, high) - low) * scale;
-    let height = ROW * rows.len() as f64;
-    let mut svg = start(title, height);
-    // Writing to a string cannot fail.
-    if low < 0.0 {
-        let zero = x(0.0);
-        let _ = writeln!(svg, "<line x1=\"{zero:.1}\" y1=\"0\" x2=\"{zero:.1}\" y2=\"{height:.0}\" class=\"g\"/>");
-    }
-    for (index, row) in rows.iter().enumerate() {
-        let top = ROW * index as f64 + (ROW - BAR) / 2.0;
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"t\">{}<title>{}</title></text>",
-            left - 8.0,
-            top + 12.5,
-            escape(&clipped(&row.name)),
-            escape(&row.name)
-        );
-        let follows = |pair: &[Bar]| pair[0].to == pair[1].from && pair[0].to >= pair[0].from;
-        let is_one =
-            row.bars.len() > 1 && row.bars.windows(2).all(follows) && row.bars.iter().any(|bar| bar.from > 0.0);
-        let tall = if is_one { BAR } else { BAR / row.bars.len().max(1) as f64 };
-        for (place, bar) in row.bars.iter().enumerate().filter(|(_, bar)| bar.from != bar.to) {
-            let (left, right) = (x(bar.from.min(bar.to)), x(bar.from.max(bar.to)));
-            let y = if is_one { top } else { top + tall * place as f64 };
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{:.1}\" class=\"{}\"><title>{}</title></rect>",
-                (right - left).max(1.0),
-                tall - 0.5,
-                bar.class,
-                escape(&bar.hint)
-            );
-            if let Some((from, to)) = bar.interval {
-                let (from, to, y) = (x(from), x(to), y + tall / 2.0);
-                let _ = writeln!(
-                    svg,
-                    "<path d=\"M{from:.1} {y:.1}H{to:.1}M{from:.1} {:.1}v6M{to:.1} {:.1}v6\" class=\"whisker\"/>",
-                    y - 3.0,
-                    y - 3.0
-                );
-            }
-        }
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" class=\"m\">{}</text>",
-            WIDTH - RIGHT + 10.0,
-            top + 12.5,
-            escape(&row.figure)
-        );
-    }
-    svg + "</svg>\n"
-}
 
 /// A line: its name, its class, and its points from left to right.
 pub(super) struct Line {
@@ -119,13 +32,15 @@ pub(super) type Words = fn(f64) -> String;
 
 /// An axis from left to right.
 pub(super) struct Across {
+    /// What is on it.
+    pub(super) title: &'static str,
     pub(super) words: Words,
     /// Only whole numbers are marked.
     pub(super) whole: bool,
 }
 
 /// Lines above zero. Absent where no line has two points.
-pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> Option<String> {
+pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: (&str, Words)) -> Option<String> {
     let all = || lines.iter().filter(|line| line.points.len() > 1).flat_map(|line| &line.points);
     let first = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let last = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
@@ -135,7 +50,17 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
     }
     let x = |value: f64| AXIS + (WIDTH - AXIS - 12.0) * (value - first) / (last - first);
     let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - value / most);
-    let mut svg = start(title, HEIGHT + 20.0);
+    let mut svg = start(title, HEIGHT + 40.0);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        svg,
+        "<text x=\"0\" y=\"{:.1}\" class=\"t\">{}</text><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"t\">{}</text>",
+        TOP - 12.0,
+        escape(up.0),
+        f64::midpoint(AXIS, WIDTH),
+        HEIGHT + 4.0,
+        escape(across.title)
+    );
     // Writing to a string cannot fail.
     for value in round_values(0.0, most, false) {
         let _ = writeln!(
@@ -146,7 +71,7 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
             WIDTH - 12.0,
             AXIS - 6.0,
             y(value) + 4.0,
-            escape(&up(value))
+            escape(&(up.1)(value))
         );
     }
     // The first and the last step are what a reader looks for.
@@ -190,9 +115,9 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
              <path d=\"M{key:.0} {2:.0}h16\" class=\"line {0}\"/><text x=\"{3:.0}\" y=\"{4:.0}\" class=\"t\">{1}</text>",
             line.class,
             escape(&line.name),
-            HEIGHT + 8.0,
+            HEIGHT + 24.0,
             key + 22.0,
-            HEIGHT + 12.0
+            HEIGHT + 28.0
         );
         key += 46.0 + width(&line.name, LETTERS);
     }
@@ -257,16 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_keep_to_their_scale_and_a_single_point_is_no_line() {
-        let bar = |to| Bar { from: 0.0, to, class: "c-0", hint: String::new(), interval: Some((to - 0.1, to + 0.1)) };
-        let row = |to| Row { name: "<b>".to_owned(), bars: vec![bar(to)], figure: String::new() };
-        let svg = rows("t", &[row(-0.5), row(1.0)]);
-        assert!(svg.contains("&lt;b&gt;") && !svg.contains("NaN") && !svg.contains("width=\"-"), "{svg}");
+    fn a_single_point_is_no_line_and_axes_say_what_is_on_them() {
         let line = Line { name: String::new(), class: "l-0", points: vec![(1.0, 1.0)], stepped: false };
-        let across = Across { words: |at| at.to_string(), whole: true };
-        assert_eq!(lines("t", &[line], &across, |at| at.to_string()), None);
+        let across = Across { title: "step", words: |at| at.to_string(), whole: true };
+        assert_eq!(lines("t", &[line], &across, ("time", |at| at.to_string())), None);
         let line = Line { name: String::new(), class: "l-0", points: vec![(1.0, 1.0), (3.0, 2.0)], stepped: false };
-        let svg = lines("t", &[line], &across, |at| format!("{at} s")).unwrap();
+        let svg = lines("t", &[line], &across, ("time", |at| format!("{at} s"))).unwrap();
         let marks = [">1</text>", ">2</text>", ">3</text>", ">2 s</text>"];
         assert!(marks.iter().all(|mark| svg.matches(mark).count() == 1), "{svg}");
     }

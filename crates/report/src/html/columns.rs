@@ -7,7 +7,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Serialize;
 
 /// An event in nanoseconds since the first.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Event {
     pub(super) start: i64,
     pub(super) length: i64,
@@ -15,26 +15,56 @@ pub(super) struct Event {
     pub(super) depth: u32,
     /// How many were put together.
     pub(super) count: u32,
+    /// Of its length: the time of the events in it.
+    pub(super) busy: i64,
+    /// What else is known of it: its place among the details; zero where nothing is.
+    pub(super) detail: u32,
+    /// The row of its source.
+    pub(super) row: u32,
 }
 
 /// Lanes with events by start.
+#[derive(Default)]
 pub(super) struct Lanes<'a> {
     /// When the first event starts, on the clock of the recording.
     pub(super) origin: i64,
     pub(super) span: i64,
     pub(super) names: Vec<&'a str>,
+    /// The colour of each name: its place among the classes.
+    pub(super) colours: Vec<u32>,
+    pub(super) classes: Vec<Class>,
     pub(super) lanes: Vec<Lane>,
     /// Events there are, whether or not some of them are put together.
     pub(super) events: usize,
-    /// The first of the names that are causes of idle time, which have colours of their own.
-    pub(super) first_cause: Option<u32>,
+    /// Events of each name; empty where none are put together.
+    pub(super) counts: Vec<u32>,
+    /// What the details are made of; the first is empty.
+    pub(super) texts: Vec<String>,
+    /// Places among the texts: family, stage, operator, shapes, range and launch shape.
+    pub(super) details: Vec<[u32; 6]>,
+    /// Names of device work with its time and calls, longest first.
+    pub(super) ranking: Vec<(u32, i64, u64)>,
+    /// The run, for what is copied.
+    pub(super) reference: &'a str,
 }
 
-/// A lane. Its kind is its colour.
+/// What has a colour of its own, with its words in the legend.
+#[derive(Clone, Serialize)]
+pub(super) struct Class {
+    pub(super) name: String,
+    pub(super) label: String,
+}
+
+/// A lane. Its kind says how it is drawn.
+#[derive(Default)]
 pub(super) struct Lane {
     pub(super) name: String,
     pub(super) kind: &'static str,
+    /// Its device, where it is of one.
+    pub(super) device: Option<u32>,
     pub(super) events: Vec<Event>,
+    /// Per event of a device: the number of the event that launched it and one, counted through all lanes; else zero.
+    pub(super) link: Vec<i64>,
 }
 
 #[derive(Serialize)]
@@ -42,22 +72,33 @@ struct Document<'a> {
     origin: i64,
     span: i64,
     names: &'a [&'a str],
+    colours: &'a [u32],
+    classes: &'a [Class],
     lanes: Vec<Columns<'a>>,
     events: usize,
-    first_cause: Option<u32>,
     gathered: bool,
+    counts: &'a [u32],
+    texts: &'a [String],
+    details: &'a [[u32; 6]],
+    ranking: &'a [(u32, i64, u64)],
+    reference: &'a str,
 }
 
 #[derive(Serialize)]
 struct Columns<'a> {
     name: &'a str,
     kind: &'static str,
+    device: Option<u32>,
     start: Vec<i64>,
     length: Vec<i64>,
     names: Vec<u32>,
     depth: Vec<u32>,
-    /// Empty where every event stands for itself.
+    /// Empty where every event stands for itself, as is `busy`.
     count: Vec<u32>,
+    busy: Vec<i64>,
+    /// Empty where nothing is known of any.
+    detail: Vec<u32>,
+    link: Vec<i64>,
 }
 
 impl Lanes<'_> {
@@ -67,10 +108,16 @@ impl Lanes<'_> {
             origin: self.origin,
             span: self.span,
             names: &self.names,
+            colours: &self.colours,
+            classes: &self.classes,
             lanes: self.lanes.iter().map(columns).collect(),
             events: self.events,
-            first_cause: self.first_cause,
             gathered: self.lanes.iter().flat_map(|lane| &lane.events).any(|event| event.count > 1),
+            counts: &self.counts,
+            texts: &self.texts,
+            details: &self.details,
+            ranking: &self.ranking,
+            reference: self.reference,
         })
     }
 }
@@ -92,13 +139,18 @@ pub(super) fn differences(values: impl Iterator<Item = i64>) -> Vec<i64> {
 fn columns(lane: &Lane) -> Columns<'_> {
     let events = &lane.events;
     let gathered = events.iter().any(|event| event.count > 1);
+    let detailed = events.iter().any(|event| event.detail > 0);
     Columns {
         name: &lane.name,
         kind: lane.kind,
+        device: lane.device,
         start: differences(events.iter().map(|event| event.start)),
         length: events.iter().map(|event| event.length).collect(),
         names: events.iter().map(|event| event.name).collect(),
         depth: events.iter().map(|event| event.depth).collect(),
         count: if gathered { events.iter().map(|event| event.count).collect() } else { Vec::new() },
+        busy: if gathered { events.iter().map(|event| event.busy).collect() } else { Vec::new() },
+        detail: if detailed { events.iter().map(|event| event.detail).collect() } else { Vec::new() },
+        link: differences(lane.link.iter().copied()),
     }
 }

@@ -1,10 +1,13 @@
 //! A comparison as a page: what changed in pictures, then the Markdown page of it.
 
-use types::{Change, ChangeVerdict, ComparedRun, Comparison, Nanos};
+use types::{CaveatKind, Change, ChangeVerdict, ComparedRun, Comparison, Nanos};
 
-use super::chart::{Bar, Row, rows};
+use super::masthead::{self, Notice};
+use super::rows::{Bar, Row, rows};
 use super::shell::{self, Section};
+use super::{canvas, flame};
 use crate::pages::compare::{self, Comparability};
+use crate::render::text::{code, prose};
 use crate::words::number::{known, signed};
 
 /// Changes drawn of each kind.
@@ -31,9 +34,17 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
             Some(Section::new(id, title, shell::figure("", &changed_bars(title, changes, judged)?)))
         })
         .collect();
-    let body = compare::page(comparison, most_rows).html("comparison");
+    let flame = flame::difference(&comparison.modules);
+    let data: Vec<_> = flame.iter().map(|flame| ("difference", flame.as_str())).collect();
+    if !data.is_empty() {
+        let of = "of time by module on both sides, as wide as the longer side, in the colour of the change";
+        sections.push(canvas("difference", "Difference flame graph of modules", "difference", of));
+    }
+    let body = compare::page(comparison, most_rows).html_below("comparison");
     sections.push(Section::new("comparison", "Figures", body));
-    let conclusions = compare::conclusions_page(comparison);
+    let notices: Vec<Notice> =
+        compare::caveats(comparison).iter().map(|text| Notice::new(CaveatKind::NotComparable, text)).collect();
+    let conclusions = compare::verdicts_page(comparison);
     let colours = if judged {
         ": green where it is significantly faster, red where it is significantly slower, else blue"
     } else {
@@ -42,7 +53,17 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
     let key =
         format!("<p class=\"m\">In each row the upper bar is the first side, the lower bar the second{colours}.</p>\n");
     let top = format!("<div class=\"verdict\">{}</div>\n{key}", conclusions.html("v"));
-    shell::document(&title, &top, &sections, &[])
+    let top = masthead::banner(&notices) + &masthead::about(about(comparison)) + &top;
+    shell::document(&title, &top, &sections, &data)
+}
+
+/// The runs of both sides.
+fn about(comparison: &Comparison) -> masthead::About {
+    let side = |runs: &[ComparedRun]| {
+        let run = |run: &ComparedRun| format!("{} ({})", code(&run.id), prose(&run.path));
+        (!runs.is_empty()).then(|| runs.iter().map(run).collect::<Vec<_>>().join(", "))
+    };
+    vec![("first side", side(&comparison.base)), ("second side", side(&comparison.with))]
 }
 
 /// What a user calls a run: its folder.
@@ -62,10 +83,10 @@ fn changed_bars(title: &str, changes: &[Change], judged: bool) -> Option<String>
         };
         let (base, with) = (change.base.time_ns, change.with.time_ns);
         // A side without it has an empty bar, so that the other keeps its place.
-        let bar = |side: &str, time: Option<Nanos>, class| Bar {
+        let bar = |side: &str, time: Option<Nanos>, class: &str| Bar {
             from: 0.0,
             to: time.map_or(0.0, |time| time.get() as f64),
-            class,
+            class: class.to_owned(),
             hint: format!("{side}: {}", known(time)),
             interval: None,
         };
@@ -82,7 +103,16 @@ fn changed_bars(title: &str, changes: &[Change], judged: bool) -> Option<String>
         };
         Some(Row { name: format!("{}{}", compare::name(change), stage.unwrap_or_default()), bars, figure })
     };
-    let drawn: Vec<Row> = changes.iter().filter_map(row).take(CHANGES).collect();
+    // What changed most first.
+    let size = |change: &&Change| {
+        let [base, with] = [change.base.time_ns, change.with.time_ns].map(Option::unwrap_or_default);
+        std::cmp::Reverse((with - base).get().abs())
+    };
+    let mut sorted: Vec<&Change> = changes.iter().collect();
+    if !["Requests", "Stages"].contains(&title) {
+        sorted.sort_by_key(size);
+    }
+    let drawn: Vec<Row> = sorted.into_iter().filter_map(row).take(CHANGES).collect();
     (!drawn.is_empty()).then(|| rows(title, &drawn))
 }
 
@@ -97,7 +127,8 @@ mod tests {
         assert!(coloured(&comparison_page(&sample::runs(), 5)));
         let page = comparison_page(&sample::repeats(), 5);
         assert!(!coloured(&page), "{page}");
-        assert!(page.find("Read this first") < page.find("not directly comparable"), "{page}");
+        let banner = page.find("<strong>Not comparable.</strong>");
+        assert!(banner.is_some() && banner < page.find("not directly comparable"), "{page}");
     }
 
     #[test]

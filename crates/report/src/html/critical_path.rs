@@ -2,7 +2,9 @@
 
 use types::view::RunView;
 
-use super::chart::{Bar, Row, rows};
+use super::palette::of_words;
+use super::rows::{Bar, Row, rows};
+use crate::render::text::Text;
 use crate::words::number::percent;
 
 /// Causes drawn.
@@ -14,11 +16,11 @@ const LEAST: f64 = 0.001;
 pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
     let parts = &run.metrics.conclusions.critical_path;
     let row = |part: &types::CriticalPathPart| Row {
-        name: part.cause.to_string(),
+        name: Text::new(&part.cause).plain(),
         bars: vec![Bar {
             from: 0.0,
             to: part.share,
-            class: if part.cause.contains("host") { "c-copies" } else { "c-compute" },
+            class: of_words(&part.cause).unwrap_or_else(|| "f-other".to_owned()),
             hint: format!("{}: {}", part.cause, part.ns),
             interval: None,
         }],

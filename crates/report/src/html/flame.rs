@@ -1,96 +1,62 @@
-//! The flame graph: time by module path, or by region where a run has no modules.
-//!
-//! It is drawn as the timeline is: a frame starts where the longer ones beside it end, and its width is its time.
+//! The flame graphs of a run: time by module path, or by region where a run has no modules, and the same inverted; and that of a
+//! comparison, in the colours of change.
 
 use std::collections::BTreeMap;
 
 use types::view::RunView;
-use types::{Nanos, Stage};
+use types::{Change, Nanos, Stage};
 
-use super::columns::{Event, Lane, Lanes};
+use super::palette::Colour;
+use super::stack::{Frame, encoded, shade};
 
 /// Fewer frames than this are no picture.
 const LEAST_FRAMES: usize = 3;
+/// Changes up to which a frame counts as unchanged, and from which it has the strongest colour.
+const UNCHANGED: f64 = 0.02;
+const STRONG: f64 = 0.15;
 
-/// A frame and the frames inside it.
-#[derive(Default)]
-struct Frame<'a> {
-    /// Its time with everything inside it, where the run says.
-    time: Option<Nanos>,
-    inside: BTreeMap<&'a str, Frame<'a>>,
-}
-
-impl<'a> Frame<'a> {
-    fn add(&mut self, path: impl Iterator<Item = &'a str>, time: Option<Nanos>) {
-        let frame = path.fold(self, |frame, name| frame.inside.entry(name).or_default());
-        frame.time = match (frame.time, time) {
-            (Some(before), Some(more)) => Some(before + more),
-            (before, more) => before.or(more),
-        };
-    }
-
-    /// Never less than what is inside: parts of one module may be told apart that overlap in time.
-    fn whole(&self) -> Nanos {
-        let inside = self.inside.values().map(Frame::whole).sum();
-        self.time.map_or(inside, |time| time.max(inside))
-    }
-}
-
-/// Columns of the flame graph; absent where too few modules and regions have a time.
-pub(super) fn flame(run: &RunView<'_>) -> Option<String> {
+/// Columns of the flame graph, and of the same inverted; absent where too few modules and regions have a time.
+pub(super) fn flames(run: &RunView<'_>) -> Option<[String; 2]> {
     let breakdown = &run.metrics.breakdown;
-    let mut roots: BTreeMap<String, Frame<'_>> = BTreeMap::new();
+    let mut roots: BTreeMap<String, Frame> = BTreeMap::new();
+    let both = |time: Option<Nanos>| time.map(|time| [time; 2]);
     for module in breakdown.modules.iter().filter(|module| !module.path.is_empty()) {
         let stage: Stage = module.stage.top();
-        roots.entry(format!("{stage}, modules")).or_default().add(module.path.split('.'), module.measured_ns);
+        roots.entry(format!("{stage}, modules")).or_default().add(module.path.split('.'), both(module.measured_ns));
     }
     if roots.is_empty() {
         for region in breakdown.regions.iter().filter(|region| !region.segments.is_empty()) {
             let device = region.device.as_ref().map_or("no device".to_owned(), ToString::to_string);
             let root = roots.entry(format!("{device}, kernels in ranges")).or_default();
-            root.add(region.segments.iter().map(String::as_str), region.total_ns_inclusive);
+            root.add(region.segments.iter().map(String::as_str), both(region.total_ns_inclusive));
         }
     }
-    let mut names: Vec<&str> = Vec::new();
-    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut number = |name| {
-        *numbers.entry(name).or_insert_with(|| {
-            names.push(name);
-            names.len() as u32 - 1
-        })
-    };
-    let mut lanes = Vec::new();
-    for (name, root) in &roots {
-        let mut events = Vec::new();
-        place(root, 0, 0, &mut number, &mut events);
-        // Frames at one place are drawn from the outermost in.
-        events.sort_by_key(|event| (event.start, event.depth));
-        lanes.push(Lane { name: name.clone(), kind: "frames", events });
-    }
-    lanes.retain(|lane| lane.events.iter().any(|event| event.length > 0));
-    let span = lanes.iter().flat_map(|lane| &lane.events).map(|event| event.start + event.length).max()?;
-    let events = lanes.iter().map(|lane| lane.events.len()).sum();
-    if events < LEAST_FRAMES {
-        return None;
-    }
-    Lanes { origin: 0, span, names, lanes, events, first_cause: None }.encoded()
+    let roots: Vec<_> = roots.into_iter().collect();
+    let inverted: Vec<_> =
+        roots.iter().map(|(name, root)| (format!("{name}, by self time"), root.inverted())).collect();
+    Some([encoded(&roots, shade, LEAST_FRAMES)?, encoded(&inverted, shade, LEAST_FRAMES)?])
 }
 
-fn place<'a>(
-    frame: &Frame<'a>,
-    start: i64,
-    depth: u32,
-    number: &mut impl FnMut(&'a str) -> u32,
-    events: &mut Vec<Event>,
-) {
-    let mut inside: Vec<_> = frame.inside.iter().map(|(name, frame)| (*name, frame, frame.whole().get())).collect();
-    inside.sort_by_key(|(name, _, time)| (std::cmp::Reverse(*time), *name));
-    let mut at = start;
-    for (name, frame, time) in inside.into_iter().filter(|(.., time)| *time > 0) {
-        events.push(Event { start: at, length: time, name: number(name), depth, count: 1 });
-        place(frame, at, depth + 1, number, events);
-        at += time;
+/// Columns of the flame graph of a comparison: as wide as the longer side, in the colour of the change.
+pub(super) fn difference(modules: &[Change]) -> Option<String> {
+    let mut roots: BTreeMap<String, Frame> = BTreeMap::new();
+    for change in modules.iter().filter(|change| !change.name.is_empty()) {
+        let root = change.stage.map_or("modules".to_owned(), |stage| format!("{}, modules", stage.top()));
+        let [base, with] = [change.base.time_ns, change.with.time_ns].map(Option::unwrap_or_default);
+        roots.entry(root).or_default().add(change.name.split('.'), Some([base, with]));
     }
+    encoded(&roots.into_iter().collect::<Vec<_>>(), change, LEAST_FRAMES)
+}
+
+fn change(_: &str, [base, with]: [Nanos; 2]) -> Colour<'static> {
+    let share = (with - base).get() as f64 / base.get().max(1) as f64;
+    Colour::Kind(match share {
+        share if share.abs() < UNCHANGED => "same",
+        share if share >= STRONG => "slower-2",
+        share if share > 0.0 => "slower-1",
+        share if share <= -STRONG => "faster-2",
+        _ => "faster-1",
+    })
 }
 
 #[cfg(test)]
@@ -98,25 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_lie_inside_the_frame_around_them_and_the_longest_comes_first() {
-        let mut root = Frame::default();
-        let time = |time| Some(Nanos::new(time));
-        root.add(["model"].into_iter(), time(10));
-        root.add(["model", "mlp"].into_iter(), time(3));
-        root.add(["model", "attention"].into_iter(), time(5));
-        root.add(["head"].into_iter(), None);
-        root.add(["head", "norm"].into_iter(), time(2));
-        let (mut events, mut names) = (Vec::new(), Vec::new());
-        let mut number = |name| {
-            names.push(name);
-            names.len() as u32 - 1
-        };
-        place(&root, 0, 0, &mut number, &mut events);
-        let placed: Vec<_> =
-            events.iter().map(|event| (names[event.name as usize], event.start, event.length, event.depth)).collect();
-        assert_eq!(
-            placed,
-            [("model", 0, 10, 0), ("attention", 0, 5, 1), ("mlp", 5, 3, 1), ("head", 10, 2, 0), ("norm", 10, 2, 1)]
-        );
+    fn a_change_has_the_colour_of_its_sign_and_size() {
+        let colour = |base: i64, with: i64| change("", [Nanos::new(base), Nanos::new(with)]).class();
+        let found =
+            [(100, 101), (100, 105), (100, 150), (100, 95), (100, 20), (0, 7)].map(|(base, with)| colour(base, with));
+        assert_eq!(found, ["k-same", "k-slower-1", "k-slower-2", "k-faster-1", "k-faster-2", "k-slower-2"]);
     }
 }

@@ -2,7 +2,8 @@
 
 use types::{Fleet, FleetJob, FleetRank, Nanos, Trend};
 
-use super::chart::{Bar, Row, rows};
+use super::palette::{COMMUNICATION, COMPUTE, COPIES, IDLE, parts};
+use super::rows::{Bar, Row, Rows, rows};
 use super::shell::{self, Section};
 use crate::pages::fleet;
 use crate::render::Page;
@@ -10,6 +11,8 @@ use crate::render::text::prose;
 use crate::words::caveat::READ_FIRST;
 use crate::words::number::{percent, time_share};
 
+/// Room for figures beside ranks.
+const ROOM: f64 = 250.0;
 /// Ranks drawn.
 const RANKS: usize = 128;
 
@@ -25,16 +28,18 @@ pub fn fleet_page(found: &Fleet) -> String {
         top += &format!("<div class=\"verdict\">{}</div>\n", said.html("v"));
         if job.ranks.iter().any(|rank| rank.span_ns > Nanos::ZERO) {
             let title = format!("Device time of {}", job.job);
-            let key =
-                "<p class=\"m\">Blue: compute. Violet: exposed communication. Brown: exposed copies. Grey: idle.</p>\n";
-            let body = key.to_owned() + &shell::figure("", &rows("device time of each rank", &device_time(job)));
-            sections.push(Section::new("device-time", &title, body));
+            let drawn = on_scale(job, "device time of each rank", &device_time(job), &parts());
+            sections.push(Section::new("device-time", &title, shell::figure("", &drawn)));
         }
         if job.ranks.iter().any(|rank| rank.waited_ns > Some(Nanos::ZERO)) {
             let title = format!("Waiting in {}", job.job);
-            let key = "<p class=\"m\">Violet: the rank waits in collectives for the last rank. Orange: the others wait for it.</p>\n";
-            let body = key.to_owned() + &shell::figure("", &rows("waiting for the last rank", &waiting(job)));
-            sections.push(Section::new("waiting", &title, body));
+            let key = [
+                (COMMUNICATION, "the rank waits in collectives for the last rank"),
+                ("c-lost", "the others wait for it"),
+            ];
+            let key = key.map(|(class, name)| (class.to_owned(), name.to_owned()));
+            let drawn = on_scale(job, "waiting for the last rank", &waiting(job), &key);
+            sections.push(Section::new("waiting", &title, shell::figure("", &drawn)));
         }
     }
     let changed: Vec<_> = found.trends.iter().flat_map(fleet::changes).collect();
@@ -54,21 +59,29 @@ pub fn fleet_page(found: &Fleet) -> String {
     shell::document("Fleet", &top, &sections, &[])
 }
 
+/// Rows on the scale of the job: its longest rank, so that a wait is seen against all of the time.
+fn on_scale(job: &FleetJob, title: &str, rows: &[Row], key: &[(String, String)]) -> String {
+    let reach = job.ranks.iter().map(|rank| rank.span_ns).max().unwrap_or_default().get() as f64;
+    let axis =
+        Some(("time, from the start of each rank", (|time| Nanos::new(time as i64).to_string()) as fn(f64) -> String));
+    Rows { title, rows, axis, reach, key, room: ROOM }.draw()
+}
+
 /// Each rank as one bar of its parts.
 fn device_time(job: &FleetJob) -> Vec<Row> {
     let row = |rank: &FleetRank| {
         let mut from = 0.0;
         let idle: Nanos = rank.idle.iter().map(|part| part.ns).sum();
         let parts = [
-            ("compute", "c-compute", rank.compute_ns),
-            ("exposed communication", "c-communication", rank.communication_exposed_ns),
-            ("exposed copies", "c-copies", rank.copies_exposed_ns),
-            ("idle", "c-idle", idle),
+            ("compute", COMPUTE, rank.compute_ns),
+            ("exposed communication", COMMUNICATION, rank.communication_exposed_ns),
+            ("exposed copies", COPIES, rank.copies_exposed_ns),
+            ("idle", IDLE, idle),
         ];
         let bars = parts.into_iter().map(|(part, class, time)| {
             let start = from;
             from += time.get() as f64;
-            Bar { from: start, to: from, class, hint: format!("{part}: {time}"), interval: None }
+            Bar { from: start, to: from, class: class.to_owned(), hint: format!("{part}: {time}"), interval: None }
         });
         Row {
             name: format!("rank {}", fleet::name(rank.rank)),
@@ -83,16 +96,16 @@ fn device_time(job: &FleetJob) -> Vec<Row> {
 fn waiting(job: &FleetJob) -> Vec<Row> {
     let row = |rank: &FleetRank| {
         let (waited, waited_for) = (rank.waited_ns?, rank.waited_for_ns?);
-        let bar = |hint: &str, class, time: Nanos| Bar {
+        let bar = |hint: &str, class: &str, time: Nanos| Bar {
             from: 0.0,
             to: time.get() as f64,
-            class,
+            class: class.to_owned(),
             hint: format!("{hint}: {time}"),
             interval: None,
         };
         Some(Row {
             name: format!("rank {}", fleet::name(rank.rank)),
-            bars: vec![bar("waits", "c-communication", waited), bar("others wait for it", "c-lost", waited_for)],
+            bars: vec![bar("waits", COMMUNICATION, waited), bar("others wait for it", "c-lost", waited_for)],
             figure: format!("waits {waited}, others wait {waited_for} for it"),
         })
     };
@@ -106,7 +119,7 @@ fn series(trend: &Trend) -> String {
         bars: vec![Bar {
             from: 0.0,
             to: point.value,
-            class: if trend.changes.iter().any(|change| change.run == point.run) { "c-lost" } else { "c-0" },
+            class: if trend.changes.iter().any(|change| change.run == point.run) { "c-lost" } else { "c-0" }.to_owned(),
             hint: format!("{}: {}", point.started_at, point.value),
             interval: None,
         }],

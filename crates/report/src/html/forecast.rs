@@ -2,7 +2,7 @@
 
 use types::{AnalyticReport, Nanos};
 
-use super::chart::{Bar, Row, rows};
+use super::rows::{Bar, Row, rows};
 use crate::words::number::milliseconds;
 
 /// Roofline, forecast and measured time of one request. Absent unless the run measured what is modelled.
@@ -10,12 +10,12 @@ pub(super) fn forecast_chart(report: &AnalyticReport) -> Option<String> {
     let measured = report.measured_total_time_ms?;
     let forecast = &report.forecast_total;
     let millis = |time: Option<Nanos>| time.map(|time| time.get() as f64 / 1e6);
-    let row = |name: &str, to: f64, class, interval: Option<(f64, f64)>| {
+    let row = |name: &str, to: f64, class: &str, interval: Option<(f64, f64)>| {
         let range = interval.map(|(low, high)| format!(" ({} to {})", milliseconds(low), milliseconds(high)));
         let figure = format!("{}{}", milliseconds(to), range.unwrap_or_default());
         Row {
             name: name.to_owned(),
-            bars: vec![Bar { from: 0.0, to, class, hint: format!("{name}: {figure}"), interval }],
+            bars: vec![Bar { from: 0.0, to, class: class.to_owned(), hint: format!("{name}: {figure}"), interval }],
             figure,
         }
     };

@@ -1,126 +1,182 @@
-//! Lanes of the timeline that the page draws: streams of devices, when a device was idle and why, ranges, operators and calls of
-//! threads.
+//! Lanes of the timeline that the page draws: stages and steps, streams of devices, when a device was idle and why, ranges,
+//! operators and calls of threads.
 //!
 //! Where there are more events than a page should hold, neighbours too short to be seen apart are put together, and the page
 //! says so.
 
 use std::collections::{BTreeMap, HashMap};
 
-use types::IdleCause;
-use types::timeline::{NameId, OperatorKind, ThreadId, Timeline, WorkKind};
-use types::view::IdleStretch;
+use types::timeline::{OperatorKind, ThreadId, Timeline, WorkKind};
+use types::view::{NamedSpan, TimelineView};
+use types::{IdleCause, Stage};
 
 use super::columns::{Event, Lane, Lanes};
+use super::details::Details;
+use super::gather::{fewer, nested};
+use super::names::Names;
+use super::palette::Colour;
+use crate::export::native_lanes;
 
-/// The kind of lanes of what a device does when it does nothing.
+/// Kinds of lanes, in the order in which they are shown: what ran, what the device did, then the host.
+const KINDS: [&str; 8] = ["stages", "steps", "kernels", "copies", "idle", "ranges", "operators", "calls"];
 const IDLE: &str = "idle";
 
 /// Events up to which every one is kept.
 pub const MOST_EVENTS: usize = 150_000;
 
-/// Columns of a timeline for the page; absent where nothing happened.
-pub fn lanes(timeline: &Timeline, stretches: &[IdleStretch], most: usize) -> Option<String> {
+/// Columns of a timeline for the page; absent where nothing happened. `reference` is the name of the run.
+pub fn lanes(timeline: &Timeline, view: &TimelineView, most: usize, reference: &str) -> Option<String> {
     let mut names = Names::default();
-    let mut found = collect(timeline, &mut names);
-    let first_cause = names.order.len() as u32;
-    found.extend(idle(timeline, stretches, first_cause));
-    let causes: Vec<String> = IdleCause::ALL.into_iter().map(cause).collect();
-    // What the device did first, then ranges, then the host.
-    found.sort_by_key(|lane| {
-        ["kernels", "copies", "idle", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.kind)
-    });
+    let mut details = Details::new(timeline);
+    // Our own engine writes its stages down itself.
+    let is_ours = native_lanes(timeline).is_some();
+    let mut found = if is_ours { Vec::new() } else { marked(view, &mut names) };
+    found.extend(device_lanes(timeline, view, &mut names, &mut details));
+    found.extend(idle(timeline, view, &mut names));
+    found.extend(host_lanes(timeline, &mut names));
+    found.retain(|lane| !lane.events.is_empty());
+    found.sort_by_key(|lane| KINDS.iter().position(|kind| *kind == lane.kind));
     let first = found.iter().flat_map(|lane| &lane.events).map(|event| event.start).min()?;
     let last = found.iter().flat_map(|lane| &lane.events).map(|event| event.start + event.length).max()?;
     for event in found.iter_mut().flat_map(|lane| &mut lane.events) {
         event.start -= first;
     }
-    let events: usize = found.iter().filter(|lane| lane.kind != IDLE).map(|lane| lane.events.len()).sum();
-    let mut resolution = (last - first) / 20_000;
-    while found.iter().map(|lane| lane.events.len()).sum::<usize>() > most {
-        for lane in &mut found {
-            gather(&mut lane.events, resolution.max(1));
-        }
-        resolution = resolution.saturating_mul(2).max(1);
-    }
+    let recorded = |lane: &&Lane| ![IDLE, "stages", "steps"].contains(&lane.kind);
+    let events: usize = found.iter().filter(recorded).map(|lane| lane.events.len()).sum();
+    let is_much = found.iter().map(|lane| lane.events.len()).sum::<usize>() > most;
+    let counts = if is_much { counts(&found, names.len()) } else { Vec::new() };
+    let ranking = ranking(&found);
+    fewer(&mut found, last - first, most);
+    link(&mut found, view);
+    let (names, colours, classes) = names.finish();
     let lanes = Lanes {
         origin: first,
         span: last - first,
-        names: names
-            .order
-            .iter()
-            .map(|name| timeline.names.get(*name))
-            .chain(causes.iter().map(String::as_str))
-            .collect(),
+        names: names.iter().map(String::as_str).collect(),
+        colours,
+        classes,
         lanes: found,
         events,
-        first_cause: Some(first_cause),
+        counts,
+        texts: details.texts,
+        details: details.details,
+        ranking,
+        reference,
     };
     lanes.encoded()
 }
 
-/// Names in the order they are met.
-#[derive(Default)]
-struct Names {
-    numbers: HashMap<NameId, u32>,
-    order: Vec<NameId>,
+/// Stages and steps.
+fn marked(view: &TimelineView, names: &mut Names) -> Vec<Lane> {
+    let mut lane = |name: &str, kind, spans: &[NamedSpan]| {
+        let event = |span: &NamedSpan| {
+            let colour = Stage::from_range(None, &span.name).map_or(Colour::Kind("steps"), Colour::Stage);
+            Event { name: names.text(&span.name, &colour), ..event(span.start.get(), span.length.get()) }
+        };
+        Lane { name: name.to_owned(), kind, events: nested(spans.iter().map(event).collect()), ..Lane::default() }
+    };
+    vec![lane("stages", "stages", &view.stages), lane("steps on the device", "steps", &view.steps)]
 }
 
-impl Names {
-    fn number(&mut self, name: NameId) -> u32 {
-        *self.numbers.entry(name).or_insert_with(|| {
-            self.order.push(name);
-            self.order.len() as u32 - 1
-        })
-    }
+fn event(start: i64, length: i64) -> Event {
+    Event { start, length, count: 1, busy: length, row: u32::MAX, ..Event::default() }
 }
 
-/// Start, length and name of an event.
-type Times = (i64, i64, u32);
-
-fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
+/// Streams of devices.
+fn device_lanes(timeline: &Timeline, view: &TimelineView, names: &mut Names, details: &mut Details<'_>) -> Vec<Lane> {
     let mut queues = vec![(Vec::new(), true); timeline.queues.len()];
-    for work in &timeline.work {
+    for ((row, work), place) in timeline.work.iter().enumerate().zip(&view.work) {
         if let Some((events, only_copies)) = queues.get_mut(work.queue.0 as usize) {
-            events.push((work.start.get(), work.duration.get(), names.number(work.name)));
+            events.push(Event {
+                name: names.of(timeline, work.name, &Colour::Family(place.family)),
+                detail: details.of(work, place),
+                row: row as u32,
+                ..event(work.start.get(), work.duration.get())
+            });
             *only_copies &= !matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
         }
     }
-    let mut lanes: Vec<Lane> = Vec::new();
-    for (queue, (events, only_copies)) in timeline.queues.iter().zip(queues) {
+    let lane = |(queue, (events, only_copies)): (&types::timeline::DeviceQueue, (Vec<Event>, bool))| {
         let stream = queue.stream.map_or("stream unknown".to_owned(), |stream| format!("stream {stream}"));
-        let kind = if only_copies { "copies" } else { "kernels" };
-        let name = format!("{}device {}, {stream}", of_rank(queue.rank), queue.device);
-        lanes.push(Lane { name, kind, events: nested(events) });
-    }
+        Lane {
+            name: format!("{}device {}, {stream}", of_rank(queue.rank), queue.device),
+            kind: if only_copies { "copies" } else { "kernels" },
+            device: Some(queue.device),
+            events: nested(events),
+            link: Vec::new(),
+        }
+    };
+    timeline.queues.iter().zip(queues).map(lane).collect()
+}
+
+/// Ranges, operators and calls of each thread.
+fn host_lanes(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
     let mut threads = vec![[const { Vec::new() }; 3]; timeline.threads.len()];
-    let mut add = |thread: ThreadId, lane: usize, event: Times| {
+    let mut add = |thread: ThreadId, lane: usize, event: Event| {
         if let Some(lanes) = threads.get_mut(thread.0 as usize) {
             lanes[lane].push(event);
         }
     };
     for range in &timeline.ranges {
         if let Some(end) = range.end {
-            add(range.thread, 0, (range.start.get(), (end - range.start).get(), names.number(range.name)));
+            let stage = Stage::from_range(None, timeline.name(range.name));
+            let name = names.of(timeline, range.name, &stage.map_or(Colour::Kind("ranges"), Colour::Stage));
+            add(range.thread, 0, Event { name, ..event(range.start.get(), (end - range.start).get()) });
         }
     }
     for one in timeline.operators.iter().filter(|one| one.kind == OperatorKind::Framework) {
-        add(one.thread, 1, (one.start.get(), one.duration.get(), names.number(one.name)));
+        let name = names.of(timeline, one.name, &Colour::Kind("operators"));
+        add(one.thread, 1, Event { name, ..event(one.start.get(), one.duration.get()) });
     }
-    for call in &timeline.calls {
-        add(call.thread, 2, (call.start.get(), call.duration.get(), names.number(call.name)));
+    for (row, call) in timeline.calls.iter().enumerate() {
+        let name = names.of(timeline, call.name, &Colour::Kind("calls"));
+        add(call.thread, 2, Event { name, row: row as u32, ..event(call.start.get(), call.duration.get()) });
     }
-    let is_hip = timeline.calls.iter().any(|call| timeline.names.get(call.name).starts_with("hip"));
+    let is_hip = timeline.calls.iter().any(|call| timeline.name(call.name).starts_with("hip"));
     let calls = if is_hip { "HIP calls" } else { "CUDA calls" };
-    for (thread, events) in timeline.threads.iter().zip(threads) {
-        let who = thread.thread.map_or("thread unknown".to_owned(), |thread| format!("thread {thread}"));
-        let kinds = [("ranges", "ranges"), ("operators", "operators"), (calls, "calls")];
-        for ((what, kind), events) in kinds.into_iter().zip(events) {
-            let name = format!("{}{who}: {what}", of_rank(thread.rank));
-            lanes.push(Lane { name, kind, events: nested(events) });
+    let mut lanes = Vec::new();
+    let own = native_lanes(timeline);
+    for ((place, thread), events) in timeline.threads.iter().enumerate().zip(threads) {
+        let who = thread.thread.map_or("thread unknown".to_owned(), thread_name);
+        let own = own.as_ref().map(|names| names[place]);
+        for ((what, kind), events) in
+            [("ranges", "ranges"), ("operators", "operators"), (calls, "calls")].into_iter().zip(events)
+        {
+            let name = own.map_or_else(|| format!("{}{who}: {what}", of_rank(thread.rank)), str::to_owned);
+            lanes.push(Lane { name, kind, events: nested(events), ..Lane::default() });
         }
     }
-    lanes.retain(|lane| !lane.events.is_empty());
     lanes
+}
+
+/// A thread by its number. What no system gives a thread is an address, of which the end tells threads apart.
+fn thread_name(number: u64) -> String {
+    if number <= u64::from(u32::MAX) {
+        format!("thread {number}")
+    } else {
+        format!("thread …{:06x}", number & 0xff_ffff)
+    }
+}
+
+/// Devices while they were idle.
+fn idle(timeline: &Timeline, view: &TimelineView, names: &mut Names) -> Vec<Lane> {
+    let mut devices: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+    for stretch in &view.idle {
+        let name = names.text(&cause(stretch.cause), &Colour::Idle(stretch.cause));
+        let found = Event { name, ..event(stretch.start.get(), stretch.length.get()) };
+        devices.entry(stretch.device).or_default().push(found);
+    }
+    let lane = |(device, events)| {
+        let rank = timeline.queues.iter().find(|queue| queue.device == device).and_then(|queue| queue.rank);
+        Lane {
+            name: format!("{}device {device}: idle", of_rank(rank)),
+            kind: IDLE,
+            device: Some(device),
+            events,
+            link: Vec::new(),
+        }
+    };
+    devices.into_iter().map(lane).collect()
 }
 
 /// Why nothing ran.
@@ -128,62 +184,53 @@ fn cause(cause: IdleCause) -> String {
     format!("idle: {}", crate::words::idle::cause(cause))
 }
 
-/// Devices while they were idle; names of causes start at a number.
-fn idle(timeline: &Timeline, stretches: &[IdleStretch], first_cause: u32) -> Vec<Lane> {
-    let mut devices: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
-    for stretch in stretches {
-        let name = first_cause + stretch.cause as u32;
-        let (start, length) = (stretch.start.get(), stretch.length.get());
-        devices.entry(stretch.device).or_default().push(Event { start, length, name, depth: 0, count: 1 });
-    }
-    let lane = |(device, events)| {
-        let rank = timeline.queues.iter().find(|queue| queue.device == device).and_then(|queue| queue.rank);
-        Lane { name: format!("{}device {device}: idle", of_rank(rank)), kind: IDLE, events }
-    };
-    devices.into_iter().map(lane).collect()
-}
-
 fn of_rank(rank: Option<u32>) -> String {
     rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default()
 }
 
-/// Events by start, with how many of the others they lie in.
-fn nested(mut events: Vec<Times>) -> Vec<Event> {
-    events.sort_by_key(|(start, length, _)| (*start, std::cmp::Reverse(*length)));
-    let mut open: Vec<i64> = Vec::new();
-    let place = |(start, length, name): Times| {
-        open.retain(|end| *end > start);
-        let depth = open.len() as u32;
-        open.push(start + length);
-        Event { start, length: length.max(0), name, depth, count: 1 }
-    };
-    events.into_iter().map(place).collect()
+/// Events of each name.
+fn counts(lanes: &[Lane], names: usize) -> Vec<u32> {
+    let mut counts = vec![0; names];
+    for event in lanes.iter().flat_map(|lane| &lane.events) {
+        counts[event.name as usize] += 1;
+    }
+    counts
 }
 
-/// Puts neighbours at one depth together that are short and near each other.
-fn gather(events: &mut Vec<Event>, resolution: i64) {
-    let mut kept: Vec<Event> = Vec::with_capacity(events.len() / 2);
-    let mut last: HashMap<u32, usize> = HashMap::new();
-    for event in events.drain(..) {
-        let before = last.get(&event.depth).copied();
-        let near = before.filter(|index| {
-            let before: &Event = &kept[*index];
-            let gap = event.start - (before.start + before.length);
-            event.length < resolution && gap < resolution && before.length + event.length + gap.max(0) < 4 * resolution
-        });
-        match near {
-            Some(index) => {
-                let before = &mut kept[index];
-                before.length = before.length.max(event.start + event.length - before.start);
-                before.count += event.count;
-            }
-            None => {
-                last.insert(event.depth, kept.len());
-                kept.push(event);
+/// Names of device work with its time and calls, longest first.
+fn ranking(lanes: &[Lane]) -> Vec<(u32, i64, u64)> {
+    let mut sums: HashMap<u32, (i64, u64)> = HashMap::new();
+    for event in lanes.iter().filter(|lane| ["kernels", "copies"].contains(&lane.kind)).flat_map(|lane| &lane.events) {
+        let sum = sums.entry(event.name).or_default();
+        *sum = (sum.0 + event.length, sum.1 + 1);
+    }
+    let mut ranking: Vec<_> = sums.into_iter().map(|(name, (time, calls))| (name, time, calls)).collect();
+    ranking.sort_by_key(|(name, time, _)| (std::cmp::Reverse(*time), *name));
+    ranking
+}
+
+/// Ties device work to the calls that are left after events were put together.
+fn link(lanes: &mut [Lane], view: &TimelineView) {
+    let mut numbers: HashMap<u32, i64> = HashMap::new();
+    let mut number = 0;
+    for lane in &*lanes {
+        for event in &lane.events {
+            number += 1;
+            if lane.kind == "calls" && event.count == 1 {
+                numbers.insert(event.row, number);
             }
         }
     }
-    *events = kept;
+    for lane in lanes.iter_mut().filter(|lane| ["kernels", "copies"].contains(&lane.kind)) {
+        let launch = |event: &Event| {
+            let place = view.work.get(event.row as usize).filter(|_| event.count == 1)?;
+            numbers.get(&place.launch?).copied()
+        };
+        let found: Vec<i64> = lane.events.iter().map(|event| launch(event).unwrap_or_default()).collect();
+        if found.iter().any(|number| *number > 0) {
+            lane.link = found;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -191,13 +238,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nesting_and_gathering_keep_every_event() {
-        let events = nested(vec![(0, 100, 0), (10, 20, 1), (40, 5, 2), (120, 1, 3)]);
-        assert_eq!(events.iter().map(|event| event.depth).collect::<Vec<_>>(), [0, 1, 1, 0]);
-        let mut many = nested((0..1000).map(|index| (index * 10, 5, 0)).collect());
-        gather(&mut many, 50);
-        assert!(many.len() < 100, "{}", many.len());
-        assert_eq!(many.iter().map(|event| event.count).sum::<u32>(), 1000);
-        assert!(many.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start));
+    fn a_thread_whose_number_is_an_address_has_a_short_name() {
+        assert_eq!(thread_name(4711), "thread 4711");
+        assert_eq!(thread_name(18_446_744_073_709_551_000), "thread …fffd98");
     }
 }

@@ -2,43 +2,57 @@
 //!
 //! Pictures come first; the words and tables below are those of the Markdown pages beside it.
 
+mod analytic;
 mod answers;
 mod bars;
 mod chart;
 mod columns;
 mod comparison;
+mod counters;
 mod critical_path;
+mod details;
 mod documents;
 mod flame;
 mod fleet;
 mod forecast;
+mod gather;
 mod illustration;
 mod inputs;
 mod lanes;
 mod latencies;
 mod lettering;
+mod masthead;
+mod names;
 mod origin;
+mod palette;
 mod picture;
 mod point;
 mod ranks;
 mod regions;
+mod repeats;
 mod requests;
 mod roofline;
+mod rows;
+mod seen;
 mod series;
 mod shell;
+mod stack;
 mod summary;
+mod sweep;
 mod treemap;
 mod tries;
 mod waterfall;
 
 use std::collections::BTreeSet;
 
+use types::RunManifest;
 use types::view::RunView;
 
-use crate::pages::run::{caveats, profiled_pass};
+use crate::pages::run::profiled_pass;
 use crate::render::text::sentence;
 use crate::render::{Page, html_line};
 
+pub use analytic::analytic_page;
 pub use comparison::comparison_page;
 pub use documents::Documents;
 pub use fleet::fleet_page;
@@ -46,6 +60,7 @@ pub use illustration::illustrated;
 pub use inputs::Thumbnail;
 pub use lanes::{MOST_EVENTS, lanes};
 pub use picture::Picture;
+pub use sweep::sweep_page;
 
 use shell::Section;
 
@@ -123,12 +138,13 @@ pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
         }));
     };
     let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
-    add("latencies", "Latencies of requests", one(latencies::histograms(run)));
-    add("stages", "Stages", one(bars::stage_bars(run)));
-    add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
-    add("treemap", "Time by kernel and module", treemap::treemaps(run));
     let falls = waterfall::waterfalls(run).into_iter().map(|(stage, svg)| (stage.to_string(), svg)).collect();
     add("lost-time", "From roofline to measured", falls);
+    add("latencies", "Latencies of requests", one(latencies::histograms(run)));
+    add("stages", "Stages", one(bars::stage_bars(run)));
+    add("repeats", "Stages over repeats", one(repeats::repeats(run)));
+    add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
+    add("treemap", "Time by kernel and module", treemap::treemaps(run));
     add("roofline", "Roofline", one(roofline::roofline(run, documents)));
     add("forecast", "Forecast and measured", one(documents.modelled.and_then(forecast::forecast_chart)));
     add("critical-path", "Critical path", one(critical_path::critical_path(run)));
@@ -144,6 +160,8 @@ pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
 pub struct RunPage<'a> {
     /// The run.
     pub run: &'a RunView<'a>,
+    /// What is known of it as a whole; absent where a page is made of documents alone.
+    pub manifest: Option<&'a RunManifest>,
     /// What it has beside its metrics.
     pub documents: Documents<'a>,
     /// Small pictures of its inputs.
@@ -156,7 +174,7 @@ pub struct RunPage<'a> {
 
 /// The file.
 pub fn run_page(page: &RunPage<'_>) -> String {
-    let RunPage { run, documents, thumbnails, pages, lanes } = *page;
+    let RunPage { run, manifest, documents, thumbnails, pages, lanes } = *page;
     let requests = requests::requests(run);
     let mut sections: Vec<Section> = requests.iter().map(|_| requests::section(run)).collect();
     for picture in pictures(run, &documents) {
@@ -164,26 +182,33 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         let figure = shell::figure(&caption.collect::<Vec<_>>().join(", "), &picture.svg);
         match sections.last_mut().filter(|last| last.id == picture.id) {
             Some(section) => section.body += &figure,
-            None => sections.push(Section::new(picture.id, picture.title, figure)),
+            None => {
+                let seen = seen::html(picture.id, run);
+                sections.push(Section::new(picture.id, picture.title, seen + &figure));
+            }
         }
     }
-    let flame = flame::flame(run);
+    let flames = flame::flames(run);
+    let counters = documents.kernels.and_then(counters::counters);
     let mut data: Vec<_> = requests.iter().map(|requests| ("requests", requests.as_str())).collect();
     if let Ok(lanes) = lanes {
         data.push(("lanes", lanes));
+        data.extend(counters.iter().map(|counters| ("counters", counters.as_str())));
         sections.push(canvas("timeline", "Timeline", "lanes", "of streams and threads"));
     }
-    if let Some(flame) = &flame {
-        data.push(("frames", flame));
+    if let Some([flame, inverted]) = &flames {
+        data.extend([("frames", flame.as_str()), ("callers", inverted)]);
         let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
-        let of = format!("of time by module or range, longest first{pass}");
+        let of = format!("of time by module or range, layers together, longest first{pass}");
         sections.push(canvas("flame", "Flame graph", "frames", &of));
+        let of = format!("of self time, what takes it above what it is part of{pass}");
+        sections.push(canvas("callers", "Flame graph, inverted", "callers", &of));
     }
     sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
         open: matches!(page, RunPageKind::Report | RunPageKind::Regions),
-        ..Section::new(page.id(), page.title(), text.html(page.id()))
+        ..Section::new(page.id(), page.title(), text.html_below(page.id()))
     }));
     let anchors = anchors(&sections);
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
@@ -198,7 +223,10 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     let counted = documents.regions.filter(|_| run.stages.is_empty() && run.device_time.is_empty());
     let screen = counted.map_or_else(|| summary::of_run(run), regions::first_screen);
     let title = screen.title.clone();
-    let top = caveats(run) + &summary::html(screen, find) + &missing;
+    let top = masthead::banner(&masthead::notices(&run.metrics.caveats))
+        + &masthead::about(masthead::of_run(run.metrics, manifest))
+        + &summary::html(screen, find)
+        + &missing;
     let (drawn, written) = sections.split_at_mut(pictures);
     for section in drawn {
         section.body += &origin::html(section.id, find);
@@ -209,13 +237,6 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     shell::document(&title, &top, &sections, &data)
 }
 
-/// What a reader must know before the first number.
-fn caveats(run: &RunView<'_>) -> String {
-    let mut page = Page::default();
-    caveats::callout(&mut page, run.metrics);
-    page.html("caveats")
-}
-
 /// Every place of the page that a link can lead to.
 fn anchors(sections: &[Section]) -> BTreeSet<String> {
     let inside = sections.iter().flat_map(|section| section.body.split(" id=\"").skip(1));
@@ -223,18 +244,30 @@ fn anchors(sections: &[Section]) -> BTreeSet<String> {
     sections.iter().map(|section| section.id.to_owned()).chain(inside).collect()
 }
 
-/// A section that the script draws into.
+/// A section that the script draws into. Its keys are those of Perfetto.
 fn canvas(id: &'static str, title: &str, data: &str, of: &str) -> Section {
+    let name = title.to_lowercase();
     let body = format!(
         "<div class=\"view\" data-of=\"{data}\"><div class=\"tools\"><label>search <input class=\"find\" type=\"search\"></label>\
-         <button class=\"all\" type=\"button\">show all</button><output class=\"sum\" aria-live=\"polite\"></output></div>\
-         <canvas tabindex=\"0\" role=\"img\" aria-label=\"{} {of}\"></canvas>\
-         <p class=\"m\">Drag to select and sum; double-click an event to zoom in on it; use the wheel or + and - to zoom, shift-drag or the \
-         arrow keys to pan, and Escape to reset. <span class=\"about\"></span></p><noscript>This chart needs JavaScript.</noscript></div>\n",
-        title.to_lowercase()
+         <button class=\"before\" type=\"button\">previous</button><button class=\"next\" type=\"button\">next</button>\
+         <output class=\"hits\" aria-live=\"polite\"></output><button class=\"all\" type=\"button\">show all</button></div>\
+         <output class=\"sum\" aria-live=\"polite\"></output>\
+         <p class=\"wheel callout\" hidden>Click the chart first, or hold Ctrl, to zoom with the wheel.</p>\
+         <canvas tabindex=\"0\" role=\"img\" aria-label=\"{name} {of}\"></canvas><ul class=\"legend\"></ul>\
+         <div class=\"panel\"></div><details class=\"tracks\"><summary>Lanes: fold and pin</summary><ul></ul></details>\
+         <details class=\"keys\"><summary>Mouse and keys</summary>{KEYS}</details>\
+         <p class=\"m\"><span class=\"about\"></span></p><noscript>This chart needs JavaScript.</noscript></div>\n"
     );
     Section::new(id, title, body)
 }
+
+/// What mouse and keys do in a chart that the script draws.
+const KEYS: &str = "<dl class=\"facts\"><div><dt>click</dt><dd>details of an event; on the name of a lane: fold it</dd></div>\
+    <div><dt>drag</dt><dd>select a range and sum it up</dd></div><div><dt>shift and drag</dt><dd>pan</dd></div>\
+    <div><dt>double-click, F</dt><dd>zoom in on an event</dd></div><div><dt>wheel (with Ctrl, or after a click), W, S, + and -</dt><dd>zoom</dd></div>\
+    <div><dt>A, D, left and right</dt><dd>pan</dd></div><div><dt>comma and full stop</dt><dd>event before, event after</dd></div>\
+    <div><dt>up and down</dt><dd>lane above, lane below</dd></div><div><dt>M</dt><dd>select the time of an event</dd></div>\
+    <div><dt>/, N and P</dt><dd>search, next hit, previous hit</dd></div><div><dt>Escape</dt><dd>start again</dd></div></dl>";
 
 #[cfg(test)]
 mod tests {
@@ -248,6 +281,7 @@ mod tests {
         let pages = [(RunPageKind::Report, crate::pages::run::report_page(&view, &sample::environment()))];
         run_page(&RunPage {
             run: &view,
+            manifest: None,
             documents: Documents::default(),
             thumbnails: &[],
             pages: &pages,
@@ -311,6 +345,7 @@ mod tests {
         let run = analysis::view::run(&metrics);
         let page = run_page(&RunPage {
             run: &run,
+            manifest: None,
             documents: Documents::default(),
             thumbnails: &[],
             pages: &[],

@@ -9,7 +9,7 @@ struct Origin {
     table: &'static [&'static str],
 }
 
-const ORIGINS: [Origin; 15] = [
+const ORIGINS: [Origin; 17] = [
     Origin { section: "inputs", keys: &["images"], how: "as given", table: &["report-inputs"] },
     Origin {
         section: "requests",
@@ -24,6 +24,7 @@ const ORIGINS: [Origin; 15] = [
         table: &["report-requests"],
     },
     Origin { section: "stages", keys: &["stages"], how: "measured", table: &["report-per-stage-timings"] },
+    Origin { section: "repeats", keys: &["aggregates", "samples"], how: "measured", table: &["report-aggregates"] },
     Origin { section: "device-time", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
     Origin {
         section: "treemap",
@@ -69,6 +70,7 @@ const ORIGINS: [Origin; 15] = [
         table: &["report-ranks", "report-device-time"],
     },
     Origin { section: "flame", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
+    Origin { section: "callers", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
     Origin {
         section: "forecast",
         keys: &["forecast_total", "predicted_total_time_ms", "measured_total_time_ms"],

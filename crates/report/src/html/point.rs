@@ -10,7 +10,7 @@ use crate::pages::run::operators::OperatorSums;
 const POINTS: usize = 60;
 
 /// Points below this share of the time only stretch the axes.
-const LEAST_SHARE: f64 = 0.0005;
+const LEAST_SHARE: f64 = 0.002;
 
 /// What a point stands for; those that come last are drawn on top.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use types::view::{DeviceTimeView, RunView};
 use types::{Nanos, Stage};
 
-use super::chart::{Bar, Row, rows};
+use super::palette::{COMMUNICATION, COMPUTE, COPIES, Colour, IDLE, parts};
+use super::rows::{Bar, Row, Rows, rows};
 use crate::words::number::{milliseconds, percent};
 
 /// Devices drawn.
@@ -24,7 +25,7 @@ pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
                 bars: vec![Bar {
                     from: 0.0,
                     to: found.median,
-                    class: "c-0",
+                    class: Colour::Stage(*stage).class(),
                     hint: format!("rank {}: {}", rank.rank, milliseconds(found.median)),
                     interval: Some((found.min, found.max)).filter(|_| found.n > 1),
                 }],
@@ -43,7 +44,7 @@ pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
             bars: vec![Bar {
                 from: 0.0,
                 to: one.waited_ns.get() as f64,
-                class: "c-communication",
+                class: COMMUNICATION.to_owned(),
                 hint: format!("rank {}: waited {}, last to arrive {} times", one.rank, one.waited_ns, one.last),
                 interval: None,
             }],
@@ -63,16 +64,16 @@ fn devices(run: &RunView<'_>) -> Option<(String, String)> {
     let row = |view: &DeviceTimeView<'_>| {
         let time = view.time;
         let parts = [
-            ("compute", "c-compute", time.compute_ns),
-            ("exposed communication", "c-communication", time.communication_exposed_ns),
-            ("exposed copies", "c-copies", time.copies_exposed_ns),
-            ("idle", "c-idle", time.idle_ns),
+            ("compute", COMPUTE, time.compute_ns),
+            ("exposed communication", COMMUNICATION, time.communication_exposed_ns),
+            ("exposed copies", COPIES, time.copies_exposed_ns),
+            ("idle", IDLE, time.idle_ns),
         ];
         let mut from = 0.0;
-        let bar = |(part, class, time): (&str, _, Nanos)| {
+        let bar = |(part, class, time): (&str, &str, Nanos)| {
             let start = from;
             from += time.get() as f64;
-            Bar { from: start, to: from, class, hint: format!("{part}: {time}"), interval: None }
+            Bar { from: start, to: from, class: class.to_owned(), hint: format!("{part}: {time}"), interval: None }
         };
         let rank = time.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
         Row {
@@ -83,6 +84,13 @@ fn devices(run: &RunView<'_>) -> Option<(String, String)> {
     };
     let found: Vec<Row> = run.device_time.iter().take(DEVICES).map(row).collect();
     let cut = if all > DEVICES { format!("; the first {DEVICES} of {all}") } else { String::new() };
-    let key = "blue compute, violet exposed communication, brown exposed copies, grey idle";
-    (all > 1).then(|| (format!("device time: {key}{cut}"), rows("time of each device", &found)))
+    let drawn = Rows {
+        title: "time of each device",
+        rows: &found,
+        axis: Some(("device time", |time| Nanos::new(time as i64).to_string())),
+        key: &parts(),
+        ..Rows::default()
+    };
+    let drawn = drawn.draw();
+    (all > 1).then(|| (format!("device time{cut}"), drawn))
 }

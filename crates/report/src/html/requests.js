@@ -55,7 +55,7 @@
       },
     });
     const rowHeight = () => Math.min(14, bars.height / Math.max(rows.length, 1));
-    const colourOf = () => {
+    const coloursOf = () => {
       const colours = {};
       for (const swatch of view.querySelectorAll(".legend i")) colours[swatch.className.slice(2)] = getComputedStyle(swatch).backgroundColor;
       return colours;
@@ -202,7 +202,7 @@
       if (place.width <= 0) return;
       [canvas.dataset.from, canvas.dataset.to] = [range.from, range.to];
       const colour = getComputedStyle(document.body).color;
-      const colours = colourOf();
+      const colours = coloursOf();
       rows = [];
       for (let request = 0; request < count; request++) if (isVisible(due[request], end[request])) rows.push(request);
       drawAxis(context, range, x, axis, width);
@@ -241,24 +241,6 @@
       return latency === null ? `${failed}no output` : `${failed}latency ${words(latency)}, time to first token ${words(ttft)}`;
     };
 
-    const element = (name, ...children) => {
-      const made = document.createElement(name);
-      made.append(...children);
-      return made;
-    };
-    const button = (text, does) => {
-      const made = element("button", text);
-      made.type = "button";
-      made.addEventListener("click", does);
-      return made;
-    };
-    const table = (heads, rows) => {
-      const head = element("tr", ...heads.map((text) => element("th", text)));
-      const body = rows.map((cells) => element("tr", ...cells.map((cell) => element("td", cell))));
-      const scroll = element("div", element("table", element("thead", head), element("tbody", ...body)));
-      [scroll.className, scroll.tabIndex] = ["scroll", 0];
-      return scroll;
-    };
     // Rows of a table, at most; more cannot be read.
     const most = 500;
     const rest = (all) => (all > most ? [element("p", `${(all - most).toLocaleString("en")} more are in metrics.json.`)] : []);
@@ -277,8 +259,8 @@
       return [
         element("h3", nameOf(request)),
         element("p", `Due at ${words(due[request])}; ${latencyOf(request)}; ${tokens}.`),
-        ...(parts.length ? [table(["part", "time", "share of its latency"], parts)] : []),
-        ...(taken.length ? [table(["step", "prepared from", "its tokens", "work", "batch"], taken), ...rest(rows.length)] : []),
+        ...(parts.length ? [tableOf(["part", "time", "share of its latency"], parts)] : []),
+        ...(taken.length ? [tableOf(["step", "prepared from", "its tokens", "work", "batch"], taken), ...rest(rows.length)] : []),
       ];
     };
 
@@ -301,7 +283,7 @@
         element("p", `${batchOf(step)}${tokens}. On the device from ${words(from[step])} for ${words(to[step] - from[step])}, busy for `
           + `${words(steps.busy[step])}${roofline} with ${steps.kernels[step].toLocaleString("en")} kernels; prepared from ${words(starts[step])}.`),
         ...(timeline() ? [button("show in the timeline", jump)] : []),
-        ...(taken.length ? [table(["request", "its tokens", "work"], taken), ...rest(inside.length)] : []),
+        ...(taken.length ? [tableOf(["request", "its tokens", "work"], taken), ...rest(inside.length)] : []),
       ];
     };
 

@@ -31,10 +31,11 @@ struct Axes {
 impl Axes {
     /// Those that hold every point and the highest roof.
     fn around(points: &[Point], highest: f64, bandwidth: f64) -> Self {
+        // The ridge is what the points are seen against.
         let ridge = highest / bandwidth;
         Self {
-            across: decades(points.iter().map(|point| point.intensity).chain([ridge / 10.0, ridge * 10.0])),
-            up: decades(points.iter().map(|point| point.rate).chain([highest, highest / 1e3])),
+            across: decades(points.iter().map(|point| point.intensity).chain([ridge / 2.0, ridge * 2.0])),
+            up: decades(points.iter().map(|point| point.rate).chain([highest])),
         }
     }
 
@@ -77,10 +78,11 @@ impl Axes {
         }
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"t\">FLOPs per byte</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"t\">arithmetic intensity, FLOPs per byte</text>",
             f64::midpoint(LEFT, WIDTH - RIGHT),
             HEIGHT - BOTTOM + 34.0
         );
+        let _ = writeln!(svg, "<text x=\"0\" y=\"14\" class=\"t\">FLOP/s reached</text>");
         svg
     }
 }

@@ -26,7 +26,12 @@ pub(super) fn memory_charts(run: &RunView<'_>) -> Vec<(String, String)> {
         let rank = memory.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
         Some((
             format!("{rank}{}", memory.device),
-            lines("memory over the trace", &drawn, &Across { words: time, whole: false }, bytes)?,
+            lines(
+                "memory over the trace",
+                &drawn,
+                &Across { title: "time since the start of the trace", words: time, whole: false },
+                ("memory", bytes),
+            )?,
         ))
     };
     run.metrics.breakdown.device_memory.iter().take(DEVICES).filter_map(draw).collect()
@@ -46,8 +51,17 @@ pub(super) fn step_chart(run: &RunView<'_>) -> Option<String> {
         points: shown.iter().enumerate().map(|(at, step)| (at as f64 + 1.0, value(step).get() as f64)).collect(),
         stepped: false,
     };
-    let drawn = [line("wall", "l-0", |step| step.wall_ns), line("device", "l-1", |step| step.device_ns)];
-    lines("time of each step", &drawn, &Across { words: |at| format!("{at:.0}"), whole: true }, time)
+    let mut drawn = vec![line("wall", "l-0", |step| step.wall_ns)];
+    // A run on a processor has no device beside it.
+    if !run.device_time.is_empty() {
+        drawn.push(line("device", "l-1", |step| step.device_ns));
+    }
+    lines(
+        "time of each step",
+        &drawn,
+        &Across { title: "step", words: |at| format!("{at:.0}"), whole: true },
+        ("time", time),
+    )
 }
 
 fn time(value: f64) -> String {

@@ -6,12 +6,16 @@ use sha2::{Digest, Sha256};
 use crate::render::escape::escape;
 
 /// The style of pictures, which a file of one has too.
-pub(super) const PICTURE_STYLE: &str = include_str!("picture.css");
-const STYLE: &str = concat!(include_str!("picture.css"), include_str!("page.css"));
+pub(super) const PICTURE_STYLE: &str = concat!(include_str!("palette.css"), include_str!("picture.css"));
+const STYLE: &str = concat!(include_str!("palette.css"), include_str!("picture.css"), include_str!("page.css"));
 /// The files of the script, in one scope.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
+    include_str!("time.js"),
     include_str!("canvas.js"),
+    include_str!("lanes.js"),
+    include_str!("panel.js"),
+    include_str!("timeline.js"),
     include_str!("requests.js"),
     include_str!("page.js"),
     "})();\n"

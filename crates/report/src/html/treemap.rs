@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use types::Nanos;
 use types::view::RunView;
+use types::{Nanos, Stage};
 
-use super::bars::{WIDTH, shade};
+use super::bars::WIDTH;
 use super::lettering::{fitted, width};
+use super::palette::{Colour, ink};
 use crate::pages::run::profiled_pass;
 use crate::render::escape::escape;
 use crate::words::number::percent;
@@ -22,6 +23,9 @@ const MARGIN: f64 = 4.0;
 const PARTS: usize = 16;
 /// Groups drawn, those with most time first.
 const GROUPS: usize = 12;
+
+/// The class of a group.
+type Paint = fn(&str) -> String;
 
 /// A group and its parts, each with its time.
 struct Group {
@@ -52,10 +56,15 @@ pub(super) fn treemaps(run: &RunView<'_>) -> Vec<(String, String)> {
         let name = if module.path.is_empty() { module.class.clone() } else { all_layers(&module.path) };
         Some((module.stage.to_string(), name, module.exclusive_ns?))
     });
-    let drawn = [("kernels by family", groups(kernels)), ("self time of modules by stage", groups(modules))];
-    let drawn = drawn.into_iter().filter(|(_, groups)| groups.iter().map(|group| group.parts.len()).sum::<usize>() > 1);
+    let family: Paint = |name| Colour::Family(name).class();
+    let stage: Paint =
+        |name| Stage::from_range(None, name).map_or("f-other".to_owned(), |stage| Colour::Stage(stage).class());
+    let drawn =
+        [("kernels by family", groups(kernels), family), ("self time of modules by stage", groups(modules), stage)];
+    let drawn =
+        drawn.into_iter().filter(|(_, groups, _)| groups.iter().map(|group| group.parts.len()).sum::<usize>() > 1);
     let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
-    drawn.map(|(what, groups)| (what.to_owned(), draw(&format!("{what}{pass}"), &groups))).collect()
+    drawn.map(|(what, groups, paint)| (what.to_owned(), draw(&format!("{what}{pass}"), &groups, paint))).collect()
 }
 
 /// The path with every number as a star, so that layers are one.
@@ -134,7 +143,7 @@ fn squarified(values: &[f64], whole: Rect) -> Vec<Rect> {
     placed
 }
 
-fn draw(title: &str, groups: &[Group]) -> String {
+fn draw(title: &str, groups: &[Group], paint: Paint) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n",
@@ -148,16 +157,17 @@ fn draw(title: &str, groups: &[Group]) -> String {
         &groups.iter().map(|group| group.time).collect::<Vec<_>>(),
         Rect { x: 0.0, y: 0.0, width: WIDTH, height: HEIGHT },
     );
-    for (index, (group, place)) in groups.iter().zip(places).enumerate() {
-        let class = shade(index);
+    for (group, place) in groups.iter().zip(places) {
+        let class = paint(&group.name);
+        let ink = ink(&class);
         // A group too low for its name is drawn without parts.
         let has_head = place.height > 2.0 * HEAD;
-        let _ = write!(svg, "{}", rect(place, class, &words(&group.name, group.time)));
+        let _ = write!(svg, "{}", rect(place, &class, &words(&group.name, group.time)));
         if !has_head {
-            svg += &label(place, &[words(&group.name, group.time), group.name.clone()]);
+            svg += &label(place, &[words(&group.name, group.time), group.name.clone()], ink);
             continue;
         }
-        svg += &label(Rect { height: HEAD, ..place }, &[words(&group.name, group.time), group.name.clone()]);
+        svg += &label(Rect { height: HEAD, ..place }, &[words(&group.name, group.time), group.name.clone()], ink);
         let inner = Rect {
             x: place.x + 2.0,
             y: place.y + HEAD,
@@ -167,7 +177,7 @@ fn draw(title: &str, groups: &[Group]) -> String {
         let times: Vec<f64> = group.parts.iter().map(|part| part.1).collect();
         for ((name, time), place) in group.parts.iter().zip(squarified(&times, inner)) {
             svg += &rect(place, &format!("{class} tile"), &words(name, *time));
-            svg += &label(place, &[words(name, *time), name.clone()]);
+            svg += &label(place, &[words(name, *time), name.clone()], ink);
         }
     }
     svg + "</svg>\n"
@@ -184,12 +194,17 @@ fn rect(place: Rect, class: &str, hint: &str) -> String {
 }
 
 /// The first text that fits, the part of the last that does, or nothing where that says nothing.
-fn label(place: Rect, texts: &[String]) -> String {
+fn label(place: Rect, texts: &[String], ink: &str) -> String {
     let room = place.width - 2.0 * MARGIN;
     let (Some(last), true) = (texts.last(), place.height >= 14.0) else { return String::new() };
     let whole = texts.iter().find(|text| width(text, LETTERS) <= room).cloned();
     let Some(text) = whole.or_else(|| fitted(last, room, LETTERS)) else { return String::new() };
-    format!("<text x=\"{:.1}\" y=\"{:.1}\" class=\"on\">{}</text>\n", place.x + MARGIN, place.y + 13.0, escape(&text))
+    format!(
+        "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{ink}\">{}</text>\n",
+        place.x + MARGIN,
+        place.y + 13.0,
+        escape(&text)
+    )
 }
 
 #[cfg(test)]
@@ -237,7 +252,7 @@ mod tests {
     fn a_hostile_name_stays_text_and_no_number_is_missing() {
         let rows = [("<b>", "\"'><script>"), ("a", "b")]
             .map(|(group, part)| (group.to_owned(), part.to_owned(), Nanos::new(1)));
-        let svg = draw("t", &groups(rows.into_iter()));
+        let svg = draw("t", &groups(rows.into_iter()), |name| Colour::Family(name).class());
         assert!(!svg.contains("<script>") && !svg.contains("<b>") && !svg.contains("NaN"), "{svg}");
     }
 }

@@ -2,17 +2,17 @@
 
 use types::view::RunView;
 
-use super::chart::{Bar, Row, rows};
+use super::rows::{Bar, Row, rows};
 use crate::words::number::{UNKNOWN, percent, signed};
 
 /// The share of a request that each remedy saves. Absent where none was measured.
 pub(super) fn tries_chart(run: &RunView<'_>) -> Option<String> {
     let row = |one: &&types::Try| {
         let saved = one.saves_share?;
-        let bar = |to: f64, class, what: &str, interval| Bar {
+        let bar = |to: f64, class: &str, what: &str, interval| Bar {
             from: 0.0,
             to,
-            class,
+            class: class.to_owned(),
             hint: format!("{what}: {}", signed(to)),
             interval,
         };

@@ -7,7 +7,9 @@ use types::{Nanos, Stage};
 
 use super::bars::WIDTH;
 use super::chart::{clipped, room};
+use super::palette::of_words;
 use crate::render::escape::escape;
+use crate::render::text::Text;
 use crate::words::number::percent;
 
 /// Causes drawn one by one.
@@ -22,7 +24,7 @@ struct Step {
     name: String,
     from: Nanos,
     time: Nanos,
-    class: &'static str,
+    class: String,
 }
 
 /// One drawing per stage whose roofline time and causes are known and add up; others are left out.
@@ -48,14 +50,16 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
     if causes.is_empty() || rest.get() < -wall.get() / 1_000 {
         return None;
     }
-    let mut steps = vec![Step { name: "roofline time".to_owned(), from: Nanos::ZERO, time: least, class: "c-least" }];
+    let mut steps =
+        vec![Step { name: "roofline time".to_owned(), from: Nanos::ZERO, time: least, class: "c-least".to_owned() }];
     let mut at = least;
     let mut add = |name: String, time: Nanos| {
-        steps.push(Step { name, from: at, time, class: "c-lost" });
+        let class = of_words(&name).unwrap_or_else(|| "c-lost".to_owned());
+        steps.push(Step { name, from: at, time, class });
         at += time;
     };
     for lost in causes.iter().take(CAUSES) {
-        add(lost.cause.to_string(), lost.lost_ns);
+        add(Text::new(&lost.cause).plain(), lost.lost_ns);
     }
     let smaller: Nanos = causes.iter().skip(CAUSES).map(|lost| lost.lost_ns).sum();
     if smaller > Nanos::ZERO {
@@ -64,7 +68,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
     if rest > Nanos::ZERO {
         add("unexplained".to_owned(), rest);
     }
-    steps.push(Step { name: "measured".to_owned(), from: Nanos::ZERO, time: wall, class: "c-measured" });
+    steps.push(Step { name: "measured".to_owned(), from: Nanos::ZERO, time: wall, class: "c-measured".to_owned() });
     Some(steps)
 }
 

@@ -5,6 +5,7 @@ use types::{ClockBasis, Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Seve
 use crate::render::text::{capital, code, prose, sentence};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
+use crate::words::idle as idle_words;
 use crate::words::number::{count, decimal, grouped, known, milliseconds, percent, ranges, signed, time_share};
 
 /// Rows of a table on the page.
@@ -182,7 +183,7 @@ fn idle(job: &FleetJob, most: usize) -> Table {
     if causes.is_empty() {
         return Table::new("rank");
     }
-    let heads: Vec<String> = causes.iter().map(|(cause, _)| format!(">{cause}")).collect();
+    let heads: Vec<String> = causes.iter().map(|(cause, _)| format!(">{}", idle_words::named(cause))).collect();
     let mut table = Table::new(&format!(">rank|{}", heads.join("|")));
     for row in job.ranks.iter().take(most) {
         let of = |cause: &str| row.idle.iter().filter(|part| part.cause == cause).map(|part| part.ns).sum::<Nanos>();

@@ -4,6 +4,7 @@ use super::block::Block;
 use super::table::Table;
 use super::text::Text;
 use super::{html, markdown, terminal};
+use crate::words::caveat::READ_FIRST;
 
 /// The page so far.
 #[derive(Clone, Debug, Default)]
@@ -107,6 +108,12 @@ impl Page {
     /// The page without its title, for a terminal.
     pub fn terminal(&self) -> String {
         terminal::blocks(&self.blocks)
+    }
+
+    /// The same below a banner that says what a reader must know.
+    pub(crate) fn html_below(&self, prefix: &str) -> String {
+        let is_said = |block: &&Block| matches!(block, Block::Callout { title, .. } if *title == READ_FIRST);
+        html::blocks(&self.blocks.iter().filter(|block| !is_said(block)).cloned().collect::<Vec<_>>(), prefix)
     }
 
     /// The page without its title as HTML. The anchor of a heading is `prefix` and its words up to a bracket.

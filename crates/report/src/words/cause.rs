@@ -29,33 +29,41 @@ pub(crate) fn said(remark: &Remark) -> Option<String> {
     first(&[template], &remark.facts.clone().with_known("kernels", kernels))
 }
 
+/// Families of kernels, and what people call the kernels of each.
+pub(crate) const FAMILIES: &[(&str, &str)] = &[
+    ("gemm", "GEMM kernels"),
+    ("gemv", "GEMV kernels"),
+    ("attention", "attention kernels"),
+    ("recurrence", "recurrence kernels"),
+    ("convolution", "convolution kernels"),
+    ("moe", "MoE kernels"),
+    ("elementwise", "elementwise kernels"),
+    ("reduce", "reduction kernels"),
+    ("softmax", "softmax kernels"),
+    ("norm", "normalisation kernels"),
+    ("copy", "copy kernels"),
+    ("embedding", "embedding kernels"),
+    ("index", "gather and scatter kernels"),
+    ("sort", "sorting kernels"),
+    ("random", "sampling and random-number kernels"),
+    ("optimizer", "optimizer kernels"),
+    ("communication", "communication"),
+    ("compiled", "compiled kernels"),
+    ("graph", "CUDA graphs"),
+    ("memcpy", "memory copies"),
+    ("memset", "memsets"),
+    ("other", "other kernels"),
+];
+
 /// What people call the kernels of a family.
 pub(crate) fn family(name: &str) -> &str {
-    match name {
-        "gemm" => "GEMM kernels",
-        "gemv" => "GEMV kernels",
-        "attention" => "attention kernels",
-        "recurrence" => "recurrence kernels",
-        "convolution" => "convolution kernels",
-        "moe" => "MoE kernels",
-        "elementwise" => "elementwise kernels",
-        "reduce" => "reduction kernels",
-        "softmax" => "softmax kernels",
-        "norm" => "normalisation kernels",
-        "copy" => "copy kernels",
-        "embedding" => "embedding kernels",
-        "index" => "gather and scatter kernels",
-        "sort" => "sorting kernels",
-        "random" => "sampling and random-number kernels",
-        "optimizer" => "optimizer kernels",
-        "communication" => "communication",
-        "compiled" => "compiled kernels",
-        "graph" => "CUDA graphs",
-        "memcpy" => "memory copies",
-        "memset" => "memsets",
-        "other" => "other kernels",
-        unknown => unknown,
-    }
+    FAMILIES.iter().find(|(family, _)| *family == name).map_or(name, |(_, words)| words)
+}
+
+/// What the critical path calls the host's part in a cause of idle time.
+pub(crate) fn on_host(cause: IdleCause) -> Option<&'static str> {
+    let id = format!("path.host.{}", cause.name());
+    CAUSES.iter().find(|(row, _)| *row == id).map(|(_, words)| *words)
 }
 
 #[cfg(test)]

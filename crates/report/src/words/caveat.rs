@@ -8,6 +8,36 @@ use super::template::lines;
 /// The heading above caveats, on every front.
 pub(crate) const READ_FIRST: &str = "Read this first";
 
+/// What a kind is, in two or three words.
+pub(crate) const fn title(kind: CaveatKind) -> &'static str {
+    match kind {
+        CaveatKind::Partial => "Partial run.",
+        CaveatKind::ModelMisfit => "The model does not fit the trace.",
+        CaveatKind::NotComparable => "Not comparable.",
+        CaveatKind::DataQuality => "Incomplete data.",
+        CaveatKind::Disturbed => "Machine disturbed.",
+        CaveatKind::ProfilerAttached => "Profiler attached.",
+        CaveatKind::UnreliableCalibration => "Unreliable calibration.",
+        CaveatKind::PartlyModelled => "Partly modelled.",
+        CaveatKind::AssumedDtype => "Assumptions.",
+    }
+}
+
+/// What follows from a kind for whoever reads on.
+pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
+    match kind {
+        CaveatKind::Partial => "What is missing is not in any number below.",
+        CaveatKind::ModelMisfit => "MFU, MBU and roofline times are left out.",
+        CaveatKind::NotComparable => "Do not put a change down to what you changed.",
+        CaveatKind::DataQuality => "Check the coverage before you rely on a share.",
+        CaveatKind::Disturbed => "Do not compare these times with those of another run.",
+        CaveatKind::ProfilerAttached => "Rely on kernel times; take wall and idle times from a plain run.",
+        CaveatKind::UnreliableCalibration => "Do not quote MFU, MBU or forecasts from this run.",
+        CaveatKind::PartlyModelled => "Do not compare utilisation with that of the whole model.",
+        CaveatKind::AssumedDtype => "Numbers that rest on them are estimates.",
+    }
+}
+
 /// The templates of a kind, of which all that can be said are joined.
 const fn templates(kind: CaveatKind) -> &'static [&'static str] {
     match kind {

@@ -2,6 +2,11 @@
 
 use types::IdleCause;
 
+/// The same of a cause by its name in files; a name that is not known stays.
+pub(crate) fn named(name: &str) -> &str {
+    IdleCause::ALL.into_iter().find(|one| one.name() == name).map_or(name, |one| cause(one))
+}
+
 /// What a device waited for, as a noun.
 pub(crate) const fn cause(cause: IdleCause) -> &'static str {
     match cause {

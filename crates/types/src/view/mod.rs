@@ -4,6 +4,7 @@
 
 mod run;
 mod serving;
+mod timeline;
 
 pub use run::{
     CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
@@ -11,3 +12,4 @@ pub use run::{
     StageView, Takeaway, TriesView,
 };
 pub use serving::{PartView, ServingView};
+pub use timeline::{NamedSpan, TimelineView, WorkPlace};

@@ -46,7 +46,7 @@ pub(super) fn run(
         Ok((Some(folder), swept, missing))
     })?;
     context.messages.print_answer(arguments.json, &swept, || sweep::table(&swept))?;
-    let page = folder.map(|folder| ("sweep", folder.join(sweep::PAGE)));
+    let page = folder.map(|folder| ("report", folder.join(sweep::HTML)));
     Ok(context.messages.finish(&missing, page.as_slice()))
 }
 

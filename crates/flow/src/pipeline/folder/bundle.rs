@@ -6,12 +6,19 @@ use collect::run::RunFolder;
 use report::Page;
 use report::html::{Picture, RunPage, RunPageKind};
 use report::pages::run::Assumptions;
-use types::{Environment, KernelReport, Metrics};
+use types::{Environment, KernelReport, Metrics, RunManifest};
 
 use crate::CollectError;
 use crate::pipeline::folder::documents::RunDocuments;
 use crate::pipeline::folder::thumbnails;
-use crate::pipeline::trace::Placed;
+use crate::pipeline::recorded::provenance::NATIVE_TRACE;
+use crate::pipeline::recorded::recording::NOTHING_RECORDED;
+use crate::pipeline::trace::{self, Placed};
+
+/// Bytes of traces that are worth reading a second time for the page; larger ones would double the time of a run.
+const READ_AGAIN: u64 = 64 << 20;
+/// Why a page has no timeline yet.
+const DRAWN_LATER: &str = "`llm-perf report RUN` draws it for a run with a single recording";
 
 /// What the pages are made of.
 pub(crate) struct Bundle<'a> {
@@ -42,18 +49,34 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     for (file, svg) in &charts {
         folder.write_file(file, svg.as_bytes())?;
     }
-    let has_trace = metrics.conditions.trace.is_some();
-    let lanes = timeline.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS));
-    let lanes = lanes.as_deref().ok_or(if has_trace {
-        "`llm-perf report RUN` draws it for a run with a single recording"
-    } else {
-        "nothing was recorded"
-    });
+    let own = if timeline.is_none() { recorded(folder.path(), metrics) } else { Err(NOTHING_RECORDED) };
+    let shown = timeline.or(own.as_ref().ok());
+    let lanes = shown.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS, &metrics.run.id));
+    let reason = own.as_ref().err().copied().unwrap_or("the timeline of this run is empty");
+    let lanes = lanes.as_deref().ok_or(reason);
     // A page that is made again has the text alone.
     for (_, page) in pages.iter_mut().filter(|(kind, _)| *kind == RunPageKind::Assumptions) {
         *page = Page::verbatim(&page.markdown());
     }
     write_page(folder, metrics, &pages, lanes)
+}
+
+/// The timeline that a run keeps in its own folder: what its engine wrote down, or one trace.
+fn recorded(folder: &Path, metrics: &Metrics) -> Result<Placed, &'static str> {
+    let Some(trace) = &metrics.conditions.trace else {
+        let native = folder.join(NATIVE_TRACE);
+        let found = if native.is_file() { trace::placed(&[native], None).ok() } else { None };
+        return found.and_then(|mut placed| placed.pop()).ok_or(NOTHING_RECORDED);
+    };
+    let files: Vec<_> = trace.sources.iter().map(|source| folder.join(&source.path)).collect();
+    let is_small = trace.sources.iter().map(|source| source.bytes.get()).sum::<u64>() <= READ_AGAIN;
+    if files.is_empty() || !is_small || !files.iter().all(|file| file.is_file()) {
+        return Err(DRAWN_LATER);
+    }
+    match trace::placed(&files, metrics.run.model.as_deref()) {
+        Ok(mut placed) if placed.len() == 1 => placed.pop().ok_or(DRAWN_LATER),
+        _ => Err(DRAWN_LATER),
+    }
 }
 
 /// Writes the one page that holds all others.
@@ -63,13 +86,14 @@ pub(crate) fn write_page(
     pages: &[(RunPageKind, Page)],
     lanes: Result<&str, &str>,
 ) -> Result<(), CollectError> {
-    let html = page(folder.path(), metrics, pages, lanes);
+    let html = page(folder.path(), folder.manifest(), metrics, pages, lanes);
     folder.write_file("report.html", html.as_bytes())
 }
 
 /// The one page of a run folder, of what the folder holds and of these.
 pub(crate) fn page(
     folder: &Path,
+    manifest: &RunManifest,
     metrics: &Metrics,
     pages: &[(RunPageKind, Page)],
     lanes: Result<&str, &str>,
@@ -77,6 +101,7 @@ pub(crate) fn page(
     let documents = RunDocuments::read(folder);
     report::html::run_page(&RunPage {
         run: &analysis::view::run(metrics),
+        manifest: Some(manifest),
         documents: documents.shown(),
         thumbnails: &thumbnails::read(folder),
         pages,

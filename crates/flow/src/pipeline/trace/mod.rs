@@ -17,6 +17,7 @@ use analysis::attribution::{self, Attribution};
 use analysis::{Evidence, LaunchCounters, ListedKernel, PlacedTimeline, Trace};
 use types::counter::CounterTable;
 use types::timeline::Timeline;
+use types::view::TimelineView;
 use types::{Bytes, Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource, UserError};
 
 pub(crate) use parts::nothing;
@@ -36,10 +37,14 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Columns for the page, of at most so many events; absent where nothing happened.
-    pub(crate) fn lanes(&self, most: usize) -> Option<String> {
-        let idle = analysis::idle_stretches(&self.timeline, &self.attribution);
-        ::report::html::lanes(&self.timeline, &idle, most)
+    /// Columns for the page of a run, of at most so many events; absent where nothing happened.
+    pub(crate) fn lanes(&self, most: usize, run: &str) -> Option<String> {
+        ::report::html::lanes(&self.timeline, &self.view(), most, run)
+    }
+
+    /// Where its rows belong.
+    pub(crate) fn view(&self) -> TimelineView {
+        analysis::view::timeline(&self.timeline, &self.attribution)
     }
 }
 

@@ -12,7 +12,7 @@ use report::html::{Documents, RunPageKind};
 use tempfile::TempDir;
 use types::{
     AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
-    RegionReport, RunManifest, UserError,
+    RegionReport, RunManifest, Sweep, UserError,
 };
 
 use super::document::{gather, names_of_ours, redacted};
@@ -177,9 +177,15 @@ impl Copy<'_> {
             made.insert("report.html".to_owned(), report::html::fleet_page(&fleet));
         }
         if let Some(report) = self.read::<AnalyticReport>(analytic::REPORT) {
+            if !made.contains_key("report.html") {
+                made.insert("report.html".to_owned(), report::html::analytic_page(&report, None));
+            }
             let summary = report::pages::analytic::summary_page(&report).markdown();
             made.insert(analytic::SUMMARY.to_owned(), summary);
             made.extend(report::yaml(&report).ok().map(|text| (analytic::REPORT_YAML.to_owned(), text)));
+        }
+        if let Some(sweep) = self.read::<Sweep>(crate::sweep::JSON) {
+            made.insert("report.html".to_owned(), report::html::sweep_page(&sweep, None));
         }
         if let Some(report) = self.read::<RegionReport>(REGIONS) {
             made.insert("ncu/regions/report.md".to_owned(), report::pages::regions::overview_page(&report).markdown());

@@ -33,6 +33,8 @@ pub const JSON: &str = "sweep.json";
 pub const CSV: &str = "sweep.csv";
 /// The chart.
 pub const CHART: &str = "sweep.svg";
+/// The page for a browser.
+pub const HTML: &str = "report.html";
 /// The page to read first.
 pub const PAGE: &str = "sweep.md";
 
@@ -298,6 +300,8 @@ fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watc
     folder.write_file(CSV, report::pages::sweep::csv(&sweep).as_bytes())?;
     folder.write_file(CHART, report::pages::sweep::chart(&sweep).as_bytes())?;
     folder.write_file(PAGE, report::pages::sweep::page(&sweep, CSV, CHART).markdown().as_bytes())?;
+    let html = report::html::sweep_page(&sweep, Some(folder.manifest()));
+    folder.write_file(HTML, html.as_bytes())?;
     folder.end_step("sweep")?;
     Ok(sweep)
 }

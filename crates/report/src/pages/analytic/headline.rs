@@ -13,7 +13,7 @@ use crate::words::number::{count, grouped, milliseconds, percent, share, tokens_
 const NAMED_MODULES: usize = 3;
 
 /// What a reader must know before the first number: what is left out, and what a forecast is worth.
-pub(super) fn caveats(report: &AnalyticReport) -> Vec<String> {
+pub(crate) fn caveats(report: &AnalyticReport) -> Vec<String> {
     let part = report.model.part_of.as_ref().map(|whole| {
         format!(
             "Only the decoder of {} is modelled, on text. Its other parts are left out of every number.",
@@ -34,7 +34,7 @@ pub(super) fn prediction(report: &AnalyticReport) -> Option<&DevicePrediction> {
 }
 
 /// The paragraph, as Markdown.
-pub(super) fn paragraph(report: &AnalyticReport) -> String {
+pub(crate) fn paragraph(report: &AnalyticReport) -> String {
     let mut sentences = vec![times(report)];
     sentences.extend(stage_shares(report));
     sentences.extend(work(report));
@@ -48,7 +48,7 @@ pub(super) fn paragraph(report: &AnalyticReport) -> String {
 }
 
 /// The workload on one line of plain text.
-pub(super) fn workload(workload: &WorkloadProfile) -> String {
+pub(crate) fn workload(workload: &WorkloadProfile) -> String {
     let mut parts = Vec::new();
     if workload.seq_len > 0 {
         let image = grouped(workload.image_tokens);
@@ -70,7 +70,7 @@ pub(super) fn workload(workload: &WorkloadProfile) -> String {
 }
 
 /// The model on one line of plain text.
-pub(super) fn model(model: &ModelSpec) -> String {
+pub(crate) fn model(model: &ModelSpec) -> String {
     let (id, class, parameters) = (&model.model_id, &model.model_variant, grouped(model.parameters.total));
     format!("{id} ({class}), {parameters} parameters")
 }

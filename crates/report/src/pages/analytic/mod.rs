@@ -12,7 +12,10 @@ mod stages;
 mod summary;
 mod terminal;
 
+pub(crate) use headline::{caveats, model, paragraph, workload};
 pub use layer::{file_name, layer_page};
+pub(crate) use modules::{ModuleRole, by_time};
+pub(crate) use stages::{StageRow, ordered};
 pub(crate) use summary::assumption;
 pub use summary::summary_page;
 pub use terminal::terminal;

@@ -9,24 +9,24 @@ use types::{AnalyticReport, Bytes, Flops, ModuleMetrics, RepetitionKind};
 
 /// Modules of one role and class, their parts included.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ModuleRole {
+pub(crate) struct ModuleRole {
     /// Path, with `*` for modules that repeat; no two have the same.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Class of the modules, that of its elements for a list; absent where different ones are gathered.
-    pub(super) class: Option<String>,
+    pub(crate) class: Option<String>,
     /// Roofline time.
-    pub(super) time_ms: f64,
+    pub(crate) time_ms: f64,
     /// Matrix and vector operations.
-    pub(super) flops: Flops,
+    pub(crate) flops: Flops,
     /// Bytes moved.
-    pub(super) bytes: Bytes,
+    pub(crate) bytes: Bytes,
 }
 
 /// A module with a larger share of the time than this is shown by its parts.
 const OPEN_ABOVE: f64 = 0.25;
 
 /// Roles by time, longest first: at most `most`, then one line for all others. Together they are the whole model.
-pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<ModuleRole> {
+pub(crate) fn by_time(report: &AnalyticReport, most: usize) -> Vec<ModuleRole> {
     let tree = Tree::new(report);
     let Some(root) = tree.nodes.iter().position(|node| node.parent.is_none()) else {
         return Vec::new();

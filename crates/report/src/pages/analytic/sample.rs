@@ -138,7 +138,7 @@ pub(super) fn on_two_devices() -> AnalyticReport {
 }
 
 /// A report of a model that does nothing.
-pub(super) fn empty() -> AnalyticReport {
+pub(crate) fn empty() -> AnalyticReport {
     let full = report();
     let zero = || StageCost { operations: 0, passes: 0, time_ms: 0.0, ..full.stages["decode"].clone() };
     AnalyticReport {

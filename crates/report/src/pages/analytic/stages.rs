@@ -8,11 +8,11 @@ use crate::words::number::{milliseconds, percent, share};
 
 /// A stage and the stages around it.
 #[derive(Clone, Debug)]
-pub(super) struct StageRow<'a> {
-    pub(super) name: &'a str,
+pub(crate) struct StageRow<'a> {
+    pub(crate) name: &'a str,
     /// What it is part of, outermost first.
-    pub(super) around: Vec<&'static str>,
-    pub(super) cost: &'a StageCost,
+    pub(crate) around: Vec<&'static str>,
+    pub(crate) cost: &'a StageCost,
 }
 
 /// One row per stage; `named` is its first cell.
@@ -38,7 +38,7 @@ const PREFILL_TEXT: &str = "prefill_text";
 
 /// Stages that do something, parts behind the stage they are part of; unknown names come last. Where nothing is
 /// seen, the prefill without vision is the prefill and not shown again.
-pub(super) fn ordered(report: &AnalyticReport) -> Vec<StageRow<'_>> {
+pub(crate) fn ordered(report: &AnalyticReport) -> Vec<StageRow<'_>> {
     let stages = &report.stages;
     let sees = stages.get(Stage::Vision.name()).is_some_and(|vision| vision.operations > 0);
     let mut rows: Vec<_> = stages

@@ -43,7 +43,7 @@ pub(crate) fn comparability(comparison: &Comparison) -> Comparability {
 }
 
 /// What a reader must know before the first number, one line each.
-pub(super) fn caveats(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn caveats(comparison: &Comparison) -> Vec<String> {
     let grave = comparison.differences.iter().filter(|one| one.severity > Severity::Info).map(different);
     let busy = disturbed(comparison).map(|(run, why)| Facts::new().with("run", &run.path).with("disturbed", why));
     let said = |facts: Facts| {

@@ -7,7 +7,7 @@ mod phrase;
 #[cfg(test)]
 pub(crate) mod sample;
 
-pub(crate) use caveats::{Comparability, comparability};
-pub(crate) use page::conclusions_page;
+pub(crate) use caveats::{Comparability, caveats, comparability};
+pub(crate) use page::verdicts_page;
 pub use page::{page, stages_terminal, terminal};
 pub(crate) use phrase::name;

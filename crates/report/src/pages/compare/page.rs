@@ -112,9 +112,16 @@ pub fn stages_terminal(comparison: &Comparison) -> String {
 }
 
 /// What makes the sides hard to compare, what changed, and how the gate ended.
-pub(crate) fn conclusions_page(comparison: &Comparison) -> Page {
+fn conclusions_page(comparison: &Comparison) -> Page {
     let mut page = Page::new("Comparison");
     page.callout(READ_FIRST, caveats(comparison));
+    page.list(conclusions(comparison));
+    page
+}
+
+/// What changed, and how the gate ended.
+pub(crate) fn verdicts_page(comparison: &Comparison) -> Page {
+    let mut page = Page::new("Comparison");
     page.list(conclusions(comparison));
     page
 }
@@ -233,7 +240,7 @@ fn part_table(noun: &str, changes: &[Change], most_rows: usize, wide: bool) -> T
     let is_requests = noun == "part";
     for row in changes.iter().take(most_rows) {
         let mut cells = vec![
-            if is_requests { compared(&row.name) } else { code(name(row)) },
+            if is_requests { compared(&row.name) } else { code(&name(row)) },
             row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
             amount(&row.base),
             amount(&row.with),

@@ -1,8 +1,11 @@
 //! Words and figures that both forms need.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Measured, Replication, Stage};
+use types::{
+    Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, IdleCause, Measured, Replication, Stage,
+};
 
 use super::caveats::{Comparability, comparability, disturbed};
 use crate::render;
@@ -14,8 +17,12 @@ use crate::words::serving::compared;
 pub(super) const WIDTH: usize = 100;
 
 /// The name of a row, short enough to print.
-pub(crate) fn name(change: &Change) -> &str {
-    change.short_name.as_deref().unwrap_or(&change.name)
+pub(crate) fn name(change: &Change) -> Cow<'_, str> {
+    let idle = |cause: &str| IdleCause::ALL.into_iter().find(|one| one.name().replace('_', " ") == cause);
+    match change.name.strip_prefix("idle: ").and_then(idle) {
+        Some(cause) => format!("idle: {}", crate::words::idle::cause(cause)).into(),
+        None => change.short_name.as_deref().unwrap_or(&change.name).into(),
+    }
 }
 
 /// Whether any row could be tested.

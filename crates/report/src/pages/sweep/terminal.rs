@@ -49,7 +49,7 @@ pub fn terminal(sweep: &Sweep) -> String {
 }
 
 /// What a reader must know before the first number.
-pub(super) fn caveats(sweep: &Sweep) -> Vec<String> {
+pub(crate) fn caveats(sweep: &Sweep) -> Vec<String> {
     let (done, all) = (grouped(sweep.points.len() as u128), grouped(sweep.points_planned));
     let stopped = sweep.stopped.then(|| format!("The sweep stopped after {done} of {all} points."));
     let devices = bases(sweep, true)
@@ -74,7 +74,7 @@ fn bases(sweep: &Sweep, assumed: bool) -> impl Iterator<Item = (String, String)>
 }
 
 /// What varies, on one line.
-pub(super) fn axes(sweep: &Sweep) -> String {
+pub(crate) fn axes(sweep: &Sweep) -> String {
     let mut parts: Vec<String> =
         sweep.axes.iter().map(|axis| format!("{} {}", axis.values.len(), short(&axis.key))).collect();
     parts.push(count(sweep.hardware.len() as u64, "device"));

@@ -1,0 +1,71 @@
+//! What is known of device work beyond its name and time, each combination once.
+
+use std::collections::HashMap;
+
+use types::timeline::{DeviceWork, Timeline};
+use types::view::WorkPlace;
+
+use crate::words::cause::family;
+
+/// Texts, and combinations of them.
+pub(super) struct Details<'a> {
+    timeline: &'a Timeline,
+    places: HashMap<String, u32>,
+    rows: HashMap<[u32; 6], u32>,
+    pub(super) texts: Vec<String>,
+    pub(super) details: Vec<[u32; 6]>,
+}
+
+impl<'a> Details<'a> {
+    pub(super) fn new(timeline: &'a Timeline) -> Self {
+        let (texts, details) = (vec![String::new()], vec![[0; 6]]);
+        Self { timeline, places: HashMap::new(), rows: HashMap::new(), texts, details }
+    }
+
+    /// The place of what is known of this work.
+    pub(super) fn of(&mut self, work: &DeviceWork, place: &WorkPlace) -> u32 {
+        let timeline = self.timeline;
+        let operator = place.operator.and_then(|row| timeline.operators.get(row as usize));
+        let range = place.range.and_then(|row| timeline.ranges.get(row as usize));
+        let signature = operator.and_then(|one| one.signature).map(|one| timeline.signatures.get(one));
+        let shapes = signature.map(|one| format!("{:?}", one.shapes)).filter(|shapes| shapes != "[]");
+        let row = [
+            self.text(family(place.family)),
+            place.stage.map_or(0, |stage| self.text(stage.name())),
+            operator.map_or(0, |one| self.text(timeline.name(one.name))),
+            shapes.map_or(0, |shapes| self.text(&shapes)),
+            range.map_or(0, |one| self.text(timeline.name(one.name))),
+            launch(timeline, work).map_or(0, |launch| self.text(&launch)),
+        ];
+        let details = &mut self.details;
+        *self.rows.entry(row).or_insert_with(|| {
+            details.push(row);
+            details.len() as u32 - 1
+        })
+    }
+
+    fn text(&mut self, text: &str) -> u32 {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        self.texts.push(text.to_owned());
+        let place = self.texts.len() as u32 - 1;
+        self.places.insert(text.to_owned(), place);
+        place
+    }
+}
+
+/// `grid 128 x 1 x 1, block 256 x 1 x 1, 32 registers`, or how much a copy moved.
+fn launch(timeline: &Timeline, work: &DeviceWork) -> Option<String> {
+    let Some(shape) = work.launch.map(|shape| timeline.launch_shapes.get(shape)) else {
+        return work.bytes.map(|bytes| bytes.to_string());
+    };
+    let size = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");
+    let registers = shape.registers.map(|count| format!(", {count} registers per thread")).unwrap_or_default();
+    let shared = shape.shared_total_bytes.or_else(|| {
+        let parts = [shape.shared_static_bytes, shape.shared_dynamic_bytes];
+        parts.into_iter().flatten().reduce(u32::saturating_add)
+    });
+    let shared = shared.filter(|bytes| *bytes > 0).map(|bytes| format!(", {bytes} B shared memory"));
+    Some(format!("grid {}, block {}{registers}{}", size(shape.grid), size(shape.block), shared.unwrap_or_default()))
+}
