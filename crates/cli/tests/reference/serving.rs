@@ -75,14 +75,14 @@ fn idle(metrics: &Value, cause: &str) -> i64 {
 }
 
 pub(crate) fn a_server_between_its_requests_has_no_work_and_loses_nothing() {
-    // Three gaps of 45, 35 and 26 ms without a step; its steps take a few milliseconds.
+    // Three pauses of 45, 35 and 26 ms between calls; two of them lie between steps that are far enough apart.
     let Imported { metrics, pages, .. } = import(&[reference("serving/llama-1b").join("trace.json.gz")], &[]);
     let lulls = idle(&metrics, "no_work");
-    assert!((80_000_000..106_000_000).contains(&lulls), "{lulls}");
+    assert!((70_000_000..106_000_000).contains(&lulls), "{lulls}");
     assert!(pages.contains("no work for the host"), "{pages}");
     let host: i64 = idle(&metrics, "host_work") + idle(&metrics, "host_unknown");
     assert!(host < 30_000_000, "{host}");
-    assert!(list(&metrics, "lost_time").iter().all(|row| row["cause"]["id"] != "cause.idle.no_work"));
+    assert!(list(&metrics, "lost_time").iter().all(|row| row["cause"] != "no work for the host"));
     let rules = list(&metrics, "findings").iter().map(|finding| &finding["rule"]);
     assert!(rules.into_iter().all(|rule| rule != "host-work"), "{}", metrics["findings"]);
     // One rate of decoding, in the sentence as in the table.
