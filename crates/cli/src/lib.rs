@@ -25,7 +25,8 @@ mod verb;
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let colour = verb::command_line::early_colour(&arguments);
     let messages = Messages::new(Verbosity::Quiet, colour);
-    types::report_panics(move |error| messages.error(error));
+    let wants_backtrace = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+    types::report_panics(wants_backtrace, move |error| messages.error(error));
     // Whatever it left open has ended on the way.
     types::catching(|| answer(&arguments)).unwrap_or_else(|_| ExitCode::from(Exit::Failed as u8))
 }

@@ -25,16 +25,15 @@ thread_local! {
 /// What the last panic that was not expected said, on whichever thread it was.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Has every panic from here on told by `report`, and nothing else, unless `RUST_BACKTRACE` asks for more.
-pub fn report_panics(report: impl Fn(&UserError) + Send + Sync + 'static) {
+/// Has every panic from here on told by `report`, and nothing else, except where a backtrace is wanted.
+pub fn report_panics(wants_backtrace: bool, report: impl Fn(&UserError) + Send + Sync + 'static) {
     let usual = panic::take_hook();
-    let wants_more = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
     panic::set_hook(Box::new(move |info| {
         if IS_EXPECTED.get() {
             return;
         }
         let told = told(info);
-        if wants_more {
+        if wants_backtrace {
             usual(info);
         }
         report(
