@@ -83,6 +83,19 @@ pub(crate) fn the_page_of_a_run_of_our_own_has_nothing_that_axe_core_objects_to(
     assert_accessible(&scratch.path("run").join("report.html"));
 }
 
+pub(crate) fn the_pages_of_an_analysis_and_a_sweep_have_nothing_that_axe_core_objects_to() {
+    let scratch = Scratch::new();
+    done(&scratch, &["analyze", "--model", "llama-3-8b", "--out", "model"]);
+    let browser = assert_accessible(&scratch.path("model").join("report.html"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    let drawn =
+        browser.value("[...document.querySelectorAll('section svg')].map((one) => one.getAttribute('aria-label'))");
+    assert!(drawn.as_array().unwrap().len() >= 4, "{drawn}");
+    done(&scratch, &["analyze", "--sweep", "workload.batch=1,2", "--out", "sweep"]);
+    let browser = assert_accessible(&scratch.path("sweep").join("report.html"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 pub(crate) fn the_page_of_a_fleet_has_nothing_that_axe_core_objects_to() {
     let scratch = Scratch::new();
     testkit::fleet::write(&scratch.path("job"), [8, 12, 12], &["straggler=5"]).unwrap();

@@ -18,6 +18,7 @@ testkit::suite! {
         page::what_is_painted_is_what_the_metrics_say_at_three_zooms,
         page::labels_of_the_axis_are_distinct_at_every_zoom,
         page::search_finds_what_it_counts_and_the_address_opens_what_was_seen,
+        page::a_run_of_our_own_has_its_timeline_at_once,
         page::pictures_of_inputs_are_small_and_drawn,
         page::requests_and_steps_lead_to_each_other_and_to_the_timeline,
         page::every_number_of_the_first_screen_leads_to_its_source_in_two_clicks,
@@ -35,6 +36,7 @@ testkit::suite! {
         accessibility::the_page_of_two_ranks_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_load_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_run_of_our_own_has_nothing_that_axe_core_objects_to,
+        accessibility::the_pages_of_an_analysis_and_a_sweep_have_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_fleet_has_nothing_that_axe_core_objects_to,
         accessibility::the_page_of_a_comparison_has_nothing_that_axe_core_objects_to,
     }

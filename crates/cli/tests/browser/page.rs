@@ -246,6 +246,27 @@ pub(crate) fn requests_and_steps_lead_to_each_other_and_to_the_timeline() {
     assert_quiet(&browser);
 }
 
+pub(crate) fn a_run_of_our_own_has_its_timeline_at_once() {
+    let scratch = Scratch::new();
+    let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=4"];
+    let output = scratch.profile(&small, &["--out", "run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let browser = browser();
+    browser.open(&scratch.path("run/report.html"));
+    let lanes = browser.value(&format!("JSON.parse({CANVAS}.dataset.lanes).map(({{ name }}) => name)"));
+    assert_eq!(lanes, json!(["stages", "modules", "operators"]));
+    // The first event by keys is the first stage.
+    browser.value(&format!("{CANVAS}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '.' }}))"));
+    let panel = browser.value("document.querySelector('#timeline .panel h3').textContent");
+    assert_eq!(panel, json!("prefill"));
+    // Layers are one frame.
+    browser.value("document.querySelector('#flame .find').value = 'together'");
+    browser.value("document.querySelector('#flame .find').dispatchEvent(new Event('input'))");
+    let hits = browser.value("document.querySelector('#flame .hits').textContent");
+    assert!(!hits.as_str().unwrap().starts_with("0 "), "{hits}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 pub(crate) fn pictures_of_inputs_are_small_and_drawn() {
     let scratch = Scratch::new();
     let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=2"];

@@ -168,7 +168,7 @@ fn why(run: &RunView<'_>) -> String {
     let mut said = Vec::new();
     let path = run.metrics.conclusions.critical_path.iter().filter(|part| part.share >= WORTH_NAMING);
     let path: Vec<String> =
-        path.take(NAMED).map(|part| format!("{} {}", plain(&part.cause), percent(Some(part.share)))).collect();
+        path.take(NAMED).map(|part| format!("{} {}", part.cause, percent(Some(part.share)))).collect();
     if !path.is_empty() {
         said.push(format!("On the critical path: {}.", path.join(", ")));
     }
@@ -191,7 +191,7 @@ fn loss(lost: &LostTime) -> String {
     let rules =
         if lost.rules.is_empty() { String::new() } else { format!(", addressed by {}", findings::titles(&lost.rules)) };
     let of = if lost.stage.is_some() { "the time in stages" } else { "device time" };
-    format!("{}{stage}: {}, {} of {of}{rules}", plain(&lost.cause), lost.lost_ns, percent(lost.share))
+    format!("{}{stage}: {}, {} of {of}{rules}", lost.cause, lost.lost_ns, percent(lost.share))
 }
 
 fn first_step(run: &RunView<'_>) -> String {

@@ -17,7 +17,7 @@ pub const DEFAULT_DEVICE: &str = "h200";
 const FOLDER: &str = "static_analysis/analytic_model";
 
 /// The page to read first, inside a run folder.
-pub const SUMMARY: &str = "static_analysis/analytic_model/summary.md";
+pub(crate) const SUMMARY: &str = "static_analysis/analytic_model/summary.md";
 /// The report itself.
 pub(crate) const REPORT: &str = "static_analysis/analytic_model/report.json";
 /// The same as YAML.
