@@ -233,7 +233,7 @@ pub(crate) fn work_of_before_the_recording_is_said_and_no_synchronisation_is_bla
         "{pages}"
     );
     let path = list(&metrics, "critical_path");
-    let waits = path.iter().filter(|part| part["cause"]["id"] == "cause.idle.synchronising");
+    let waits = path.iter().filter(|part| part["cause"] == "host synchronisation");
     assert!(waits.map(|part| part["share"].as_f64().unwrap()).all(|share| share < 0.01), "{path:?}");
 }
 

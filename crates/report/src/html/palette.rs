@@ -52,9 +52,7 @@ impl Colour<'_> {
 
 /// The class of a cause of lost time or of the critical path, by its words; absent where it has no colour of its own.
 pub(super) fn of_words(words: &str) -> Option<String> {
-    let idle = IdleCause::ALL
-        .into_iter()
-        .find(|one| idle::cause(*one) == words || cause::on_host(*one).is_some_and(|host| host == words));
+    let idle = IdleCause::ALL.into_iter().find(|one| idle::cause(*one) == words);
     let family = || cause::FAMILIES.iter().find(|(_, name)| *name == words).map(|(family, _)| Colour::Family(family));
     idle.map(Colour::Idle).or_else(family).map(|colour| colour.class())
 }

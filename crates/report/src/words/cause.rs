@@ -60,12 +60,6 @@ pub(crate) fn family(name: &str) -> &str {
     FAMILIES.iter().find(|(family, _)| *family == name).map_or(name, |(_, words)| words)
 }
 
-/// What the critical path calls the host's part in a cause of idle time.
-pub(crate) fn on_host(cause: IdleCause) -> Option<&'static str> {
-    let id = format!("path.host.{}", cause.name());
-    CAUSES.iter().find(|(row, _)| *row == id).map(|(_, words)| *words)
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use std::path::PathBuf;
