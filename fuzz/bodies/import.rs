@@ -61,6 +61,7 @@ pub(crate) fn request(trace: &Path) -> ImportRequest {
     ImportRequest {
         files: vec![trace.to_owned()],
         subject: NamedSubject {
+            name: None,
             model: None,
             workload: WorkloadRequest { settings, profile: None, overridden: Vec::new() },
             hardware: None,

@@ -12,6 +12,7 @@ pub mod model;
 pub(crate) mod progress;
 pub(crate) mod recorded;
 pub(crate) mod requests;
+pub(crate) mod scratch;
 pub(crate) mod server_command;
 pub(crate) mod subject;
 pub(crate) mod tables;

@@ -16,8 +16,8 @@ use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag, UserError};
 
 use crate::pipeline::device::calibration::{THREADS, read_text, unfit_run};
 use crate::pipeline::device::hardware;
-use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::recorded::run_points::{self, RunPoints};
+use crate::pipeline::scratch::scratch_folder;
 
 /// What to calibrate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,5 +5,4 @@ pub(crate) mod bundle;
 pub(crate) mod documents;
 pub(crate) mod regions;
 pub(crate) mod run;
-pub(crate) mod scratch;
 pub(crate) mod thumbnails;

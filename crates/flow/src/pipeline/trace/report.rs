@@ -1,6 +1,6 @@
 //! Reports of Nsight Systems and Nsight Compute, whose own formats only these tools read: the installed tool exports them.
 
-use crate::pipeline::folder::scratch::scratch_folder;
+use crate::pipeline::scratch::scratch_folder;
 use std::fs::File;
 use std::path::Path;
 

@@ -18,9 +18,9 @@ use super::bare::BareRun;
 use super::error::{driver as driver_failed, wrong_setting};
 use super::inputs;
 use super::request::ProfileRequest;
-use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::model::element_type as known_type;
 use crate::pipeline::progress::Progress;
+use crate::pipeline::scratch::scratch_folder;
 pub use collect::tool::torch::ProfilerSettings;
 pub use model::{TorchModel, TorchName, TorchSource, has_weights};
 

@@ -19,7 +19,7 @@ use types::{
 use super::passes::{framed, interrupted, limited, named};
 use super::plan::{self, command, is_torch, with_variables};
 use super::request::DeepRequest;
-use crate::pipeline::folder::scratch::scratch_folder;
+use crate::pipeline::scratch::scratch_folder;
 use crate::pipeline::trace;
 use crate::runner::bare::PreparedProgram;
 

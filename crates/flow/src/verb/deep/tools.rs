@@ -6,7 +6,7 @@ use types::{Collector, Environment, UserError};
 
 use super::request::DeepRequest;
 use crate::pipeline::device::machine::capture_with_facts;
-use crate::pipeline::folder::scratch::scratch_folder;
+use crate::pipeline::scratch::scratch_folder;
 
 /// The tools of a deep run.
 pub(super) struct Tools {

@@ -19,7 +19,7 @@ use super::document::{gather, names_of_ours, redacted};
 use super::scrubber::{Kind, Scrubber, Term};
 use super::words::redacted_command;
 use crate::pipeline::folder::documents::REGIONS;
-use crate::pipeline::folder::scratch::scratch_folder;
+use crate::pipeline::scratch::scratch_folder;
 use crate::pipeline::{folder::bundle, folder::thumbnails, model::analytic, recorded::provenance, recorded::recording};
 
 /// How hashes are made, as the manifest says it.

@@ -25,8 +25,8 @@ pub use collect::tool::query::QueryEngine;
 pub use error::untaken;
 pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
 
-use crate::pipeline::folder::scratch::scratch_folder;
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
+use crate::pipeline::scratch::scratch_folder;
 use crate::pipeline::tables::files::{TableFiles, some_table_files, table_files};
 use crate::pipeline::tables::of_run as run_tables;
 
