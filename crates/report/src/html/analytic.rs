@@ -8,6 +8,7 @@ use super::rows::{Bar, Row, Rows};
 use super::shell::{self, Section};
 use crate::pages::analytic;
 use crate::render::text::{code, prose};
+use crate::words::caveat::READ_FIRST;
 use crate::words::number::{milliseconds, percent, share};
 
 /// Modules drawn.
@@ -23,7 +24,7 @@ pub fn analytic_page(report: &AnalyticReport, manifest: Option<&RunManifest>) ->
     add("modes", "Forecast by execution mode", report.forecast.as_ref().and_then(modes));
     add("modules", "Modules by roofline time", modules(report));
     add("memory", "Memory", memory(report));
-    let body = analytic::summary_page(report).html_below("summary");
+    let body = analytic::summary_page(report).html_below("summary", READ_FIRST);
     sections.push(Section::new("summary", "Figures", body));
     let mut notices = masthead::notices(&report.caveats);
     notices.extend(analytic::of_forecast(report).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)));

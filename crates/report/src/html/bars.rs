@@ -5,15 +5,13 @@ use std::fmt::Write;
 use types::Nanos;
 use types::view::{DeviceTimeView, RunView};
 
-use super::lettering;
+use super::lettering::{self, WIDTH};
 use super::palette::{COMMUNICATION, COMPUTE, COPIES, Colour, ink};
 use super::rows::{key, key_lines};
 use crate::render::escape::escape;
 use crate::words::idle;
 use crate::words::number::percent;
 
-/// Width of a drawing, in its own units.
-pub(super) const WIDTH: f64 = 960.0;
 const ROW: f64 = 34.0;
 const BAR: f64 = 22.0;
 const LEGEND: f64 = 20.0;

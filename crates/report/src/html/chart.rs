@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::bars::WIDTH;
+use super::lettering::WIDTH;
 use super::lettering::width;
 use crate::render::escape::escape;
 

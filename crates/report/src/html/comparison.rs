@@ -8,6 +8,7 @@ use super::shell::{self, Section};
 use super::{canvas, flame};
 use crate::pages::compare::{self, Comparability};
 use crate::render::text::{code, prose};
+use crate::words::caveat::READ_FIRST;
 use crate::words::number::{known, signed};
 
 /// Changes drawn of each kind.
@@ -40,7 +41,7 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
         let of = "of time by module on both sides, as wide as the longer side, in the colour of the change";
         sections.push(canvas("difference", "Difference flame graph of modules", "difference", of));
     }
-    let body = compare::page(comparison, most_rows).html_below("comparison");
+    let body = compare::page(comparison, most_rows).html_below("comparison", READ_FIRST);
     sections.push(Section::new("comparison", "Figures", body));
     let notices: Vec<Notice> =
         compare::caveats(comparison).iter().map(|text| Notice::new(CaveatKind::NotComparable, text)).collect();

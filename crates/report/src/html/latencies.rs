@@ -5,8 +5,8 @@ use std::fmt::Write;
 use types::view::RunView;
 use types::{Latency, Nanos};
 
-use super::bars::WIDTH;
 use super::chart::{round_values, start};
+use super::lettering::WIDTH;
 use super::lettering::width;
 use crate::render::escape::escape;
 use crate::words::number::count;

@@ -3,6 +3,9 @@
 //! A drawing does not know the font that it is shown in. These are the widths of DejaVu Sans, which is among the widest that a
 //! `sans-serif` stands for: in another font a label takes less room, never more.
 
+/// Width of a drawing, in its own units.
+pub(super) const WIDTH: f64 = 960.0;
+
 /// Advances from the space to the tilde, in thousandths of the font's size.
 const ADVANCES: [u16; 95] = [
     318, 401, 460, 838, 637, 951, 780, 275, 391, 391, 500, 838, 318, 361, 318, 337, 637, 637, 637, 637, 637, 637, 637,

@@ -51,6 +51,7 @@ use types::view::RunView;
 use crate::pages::run::profiled_pass;
 use crate::render::text::sentence;
 use crate::render::{Page, html_line};
+use crate::words::caveat::READ_FIRST;
 
 pub use analytic::analytic_page;
 pub use comparison::comparison_page;
@@ -208,7 +209,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
         open: matches!(page, RunPageKind::Report | RunPageKind::Regions),
-        ..Section::new(page.id(), page.title(), text.html_below(page.id()))
+        ..Section::new(page.id(), page.title(), text.html_below(page.id(), READ_FIRST))
     }));
     let anchors = anchors(&sections);
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use types::view::RunView;
 use types::{FlopsPerByte, FlopsPerSecond, PeakUsed};
 
-use super::bars::WIDTH;
 use super::documents::Documents;
+use super::lettering::WIDTH;
 use super::lettering::width;
 use super::point::{self, Kind, Point};
 use crate::render::escape::escape;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::bars::WIDTH;
 use super::chart::{Words, clipped, room, round_values, start};
+use super::lettering::WIDTH;
 use super::lettering::width;
 use crate::render::escape::escape;
 

@@ -6,6 +6,7 @@ use super::masthead::{self, Notice};
 use super::shell::{self, Section};
 use crate::pages::sweep;
 use crate::render::text::{code, prose};
+use crate::words::caveat::READ_FIRST;
 use crate::words::number::{count, grouped};
 
 /// The page; the manifest is of the run that it is in.
@@ -13,7 +14,7 @@ pub fn sweep_page(found: &Sweep, manifest: Option<&RunManifest>) -> String {
     let chart = sweep::chart(found);
     let sections = [
         Section::new("chart", "Times and rates along the first axis", shell::figure("", &chart)),
-        Section::new("points", "Points", sweep::page(found, "sweep.csv", "").html_below("points")),
+        Section::new("points", "Points", sweep::page(found, "sweep.csv", "").html_below("points", READ_FIRST)),
     ];
     let notices: Vec<Notice> =
         sweep::caveats(found).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)).collect();

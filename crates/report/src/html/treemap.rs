@@ -6,7 +6,7 @@ use std::fmt::Write;
 use types::view::RunView;
 use types::{Nanos, Stage};
 
-use super::bars::WIDTH;
+use super::lettering::WIDTH;
 use super::lettering::{fitted, width};
 use super::palette::{Colour, ink};
 use crate::pages::run::profiled_pass;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use types::view::RunView;
 use types::{Nanos, Stage};
 
-use super::bars::WIDTH;
 use super::chart::{clipped, room};
+use super::lettering::WIDTH;
 use super::palette::of_words;
 use crate::render::escape::escape;
 use crate::render::text::Text;

@@ -4,7 +4,6 @@ use super::block::Block;
 use super::table::Table;
 use super::text::Text;
 use super::{html, markdown, terminal};
-use crate::words::caveat::READ_FIRST;
 
 /// The page so far.
 #[derive(Clone, Debug, Default)]
@@ -110,9 +109,9 @@ impl Page {
         terminal::blocks(&self.blocks)
     }
 
-    /// The same below a banner that says what a reader must know.
-    pub(crate) fn html_below(&self, prefix: &str) -> String {
-        let is_said = |block: &&Block| matches!(block, Block::Callout { title, .. } if *title == READ_FIRST);
+    /// The same below what says its callouts of a title already.
+    pub(crate) fn html_below(&self, prefix: &str, said: &str) -> String {
+        let is_said = |block: &&Block| matches!(block, Block::Callout { title, .. } if *title == said);
         html::blocks(&self.blocks.iter().filter(|block| !is_said(block)).cloned().collect::<Vec<_>>(), prefix)
     }
 
