@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::ranked::{self, Ranked};
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, Device, DeviceId, Flops, FlopsPerByte, FlopsPerSecond, KernelSummary, Nanos, Origin,
@@ -191,6 +192,8 @@ pub struct KernelReport {
     /// Every pass over the program, in order.
     pub passes: Vec<PassRecord>,
     /// Kernels by time; complete, one row per name, stage and device.
+    #[serde(serialize_with = "ranked::serialize")]
+    #[schemars(with = "Vec<Ranked<KernelSummary>>")]
     pub kernels: Vec<KernelSummary>,
     /// Which counters there are.
     pub counters: CounterFacts,

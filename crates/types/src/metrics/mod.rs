@@ -22,7 +22,7 @@ pub(crate) mod step;
 pub(crate) mod trace;
 
 mod breakdown;
-mod ranked;
+pub(crate) mod ranked;
 mod times;
 mod utilisation;
 

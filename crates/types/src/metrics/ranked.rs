@@ -7,7 +7,7 @@ use crate::{KernelSummary, Nanos, OperatorSummary};
 
 /// A row as it is written.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Ranked<T> {
+pub(crate) struct Ranked<T> {
     #[serde(flatten)]
     row: T,
     /// Mean time of a call; absent without calls.
@@ -17,7 +17,7 @@ pub(super) struct Ranked<T> {
 }
 
 /// A row with calls and a time.
-pub(super) trait Timed {
+pub(crate) trait Timed {
     /// How many calls, and the time of all of them.
     fn calls(&self) -> (u64, Nanos);
     /// The time that no other row has.
@@ -45,7 +45,7 @@ impl Timed for OperatorSummary {
 }
 
 /// Writes every row with its mean and its share.
-pub(super) fn serialize<T: Timed + Serialize, S: Serializer>(rows: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<T: Timed + Serialize, S: Serializer>(rows: &[T], serializer: S) -> Result<S::Ok, S::Error> {
     let whole: f64 = rows.iter().map(|row| row.own().get() as f64).sum();
     serializer.collect_seq(rows.iter().map(|row| {
         let (calls, total) = row.calls();
