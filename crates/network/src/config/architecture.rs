@@ -267,7 +267,7 @@ pub fn families() -> impl Iterator<Item = &'static str> {
 }
 
 /// Decoders that have a name of their own, and the parts and fields of another family.
-const OTHER_NAMES: [(&str, &str); 18] = [
+const OTHER_NAMES: [(&str, &str); 17] = [
     ("kimi_k2", "deepseek_v3"),
     ("glm4v_text", "glm4"),
     ("glm4v_moe_text", "glm4_moe"),
@@ -283,7 +283,6 @@ const OTHER_NAMES: [(&str, &str); 18] = [
     ("emu3_text_model", "llama"),
     ("iquestcoder", "llama"),
     ("hunyuan_vl_text", "hunyuan_v1_dense"),
-    ("gemma4_unified_text", "gemma4_text"),
     ("glm_ocr_text", "glm4"),
     ("gpt-sw3", "gpt2"),
 ];
