@@ -60,7 +60,6 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
     decoder("Glm4MoeLiteForCausalLM", "glm4_moe_lite", |fields| boxed(family::deepseek::read_glm_lite(fields))),
     decoder("YoutuForCausalLM", "youtu", |fields| boxed(family::deepseek::read_youtu(fields))),
-    decoder("AXK1ForCausalLM", "axk1", |fields| boxed(family::deepseek::read_axk1(fields))),
     decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
     decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),
     decoder("FalconMambaForCausalLM", "falcon_mamba", |fields| boxed(family::state_space::read_mamba(fields, true))),

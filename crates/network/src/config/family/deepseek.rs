@@ -89,12 +89,6 @@ pub(crate) const GLM_LITE: Family = Family {
     definitions: V3.definitions,
 };
 
-pub(crate) const AXK1: Family = Family {
-    home: "transformers.models.axk1.modeling_axk1",
-    names: Names { mixture: "AXK1MoE", gate: "AXK1TopkRouter", shared_module: "shared_experts", ..names!("AXK1") },
-    definitions: V3.definitions,
-};
-
 pub(crate) const YOUTU: Family =
     Family { home: "transformers.models.youtu.modeling_youtu", names: names!("Youtu"), definitions: LATENT };
 
@@ -105,14 +99,10 @@ pub(crate) const MINICPM3: Family = Family {
 };
 
 /// Families with latent attention that need no more than their names.
-pub(crate) const LATER: &[&Family] = &[&GLM_LITE, &AXK1, &YOUTU, &MINICPM3];
+pub(crate) const LATER: &[&Family] = &[&GLM_LITE, &YOUTU, &MINICPM3];
 
 pub(in crate::config) fn read_glm_lite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     read(fields, &GLM_LITE, v3_gate(fields)?, [1, 1])
-}
-
-pub(in crate::config) fn read_axk1(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    read(fields, &AXK1, v3_gate(fields)?, [1, 1])
 }
 
 pub(in crate::config) fn read_youtu(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
