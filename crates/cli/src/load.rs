@@ -28,7 +28,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "TOKENS", value_parser = lengths, default_value = "128")]
     pub(crate) output: Lengths,
     /// Load to repeat: Mooncake JSONL, or CSV with time_s,input_tokens,output_tokens
-    #[arg(long, visible_alias = "load", value_name = "FILE")]
+    #[arg(long, alias = "load", value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
     /// Seed of everything random
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]

@@ -81,14 +81,13 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf capacity --model llama-3-8b --hardware h200 --rate 8
-  llm-perf capacity --model llama-3-8b --rate 8 --input 256..1024 --output 16..256 --slo ttft=200ms,tpot=20ms
-  llm-perf capacity --model llama-3-8b --concurrency 32 --price 3.5/h --power 700W
-  llm-perf capacity --model llama-3-8b --replay load.csv --max-num-batched-tokens 2048
-  llm-perf capacity --model config.json --requests results.json --kv-blocks 58351 --calibration h200.json --json
-  llm-perf capacity --model llama-3.1-70b --sweep hardware=h100-sxm,h200 --sweep workload.parallel.tensor=2,4,8 --slo tpot=40ms
-  llm-perf capacity --from latest:serve
-  llm-perf capacity --from latest:serve --rate 16 --max-num-batched-tokens 2048
-  llm-perf capacity --model llama-3.1-70b --hardware h100-sxm workload.parallel.tensor=4
+  llm-perf capacity --model llama-3-8b --rate 8 --slo ttft=200ms,tpot=20ms
+  llm-perf capacity --model llama-3-8b --concurrency 32 --price 3.5/h
+  llm-perf capacity --model llama-3-8b --replay load.csv
+  llm-perf capacity --model config.json --requests results.json --json
+  llm-perf capacity --model llama-3.1-70b workload.parallel.tensor=4
+  llm-perf capacity --model llama-3.1-70b --sweep hardware=h100-sxm,h200
+  llm-perf capacity --from latest:serve --rate 16
 
 Simulates the engine's scheduler event by event; each step takes the forecast time of what is in it. No GPU is needed. \
 Intervals of 90% come from the calibration's errors, from host times that vary, and from repeated arrivals. A forecast \
