@@ -1,7 +1,7 @@
 //! Where the rows of a timeline belong, as its page and its export show it.
 
 use types::timeline::Timeline;
-use types::view::{NamedSpan, TimelineView, WorkPlace};
+use types::view::{NamedSpan, Places, TimelineView, WorkPlace};
 
 use crate::attribution::Attribution;
 use crate::kernel::family_of_work;
@@ -9,9 +9,9 @@ use crate::time::Span;
 use crate::{idle_stretches, placed_steps};
 
 /// What is known of the rows of a timeline.
-pub fn timeline(timeline: &Timeline, attribution: &Attribution) -> TimelineView {
-    let place = |(row, work): (usize, &types::timeline::DeviceWork)| WorkPlace {
-        family: family_of_work(work.kind, timeline.name(work.name)).name(),
+pub fn timeline<'a>(timeline: &'a Timeline, attribution: &'a Attribution) -> TimelineView<'a> {
+    let place = move |row: usize| WorkPlace {
+        family: family_of_work(timeline.work[row].kind, timeline.name(timeline.work[row].name)).name(),
         launch: attribution.launch[row],
         operator: attribution.operator[row],
         range: attribution.range[row].map(|range| range.0),
@@ -23,7 +23,7 @@ pub fn timeline(timeline: &Timeline, attribution: &Attribution) -> TimelineView 
         device.filter_map(|((_, step), device)| Some(named(&step.name, device?))).collect()
     });
     TimelineView {
-        work: timeline.work.iter().enumerate().map(place).collect(),
+        work: Places::new(place),
         idle: idle_stretches(timeline, attribution),
         stages,
         steps: steps.unwrap_or_default(),

@@ -33,7 +33,7 @@ const IDLE: u64 = 16;
 
 /// The document, with what is known of its rows as arguments and as lanes of their own. Events are made one by one while it is
 /// written.
-pub fn perfetto_json(timeline: &Timeline, view: &TimelineView) -> Result<String, ReportError> {
+pub fn perfetto_json(timeline: &Timeline, view: &TimelineView<'_>) -> Result<String, ReportError> {
     let zero = timeline.clock.unix_ns_at_zero;
     // Without a zero of the clock, the times themselves are all that says when something was.
     let first = zero.and_then(|_| first(timeline)).unwrap_or(Nanos::ZERO);
@@ -71,7 +71,7 @@ struct Trace<E> {
 /// The events of a timeline, since the first.
 struct Events<'a> {
     timeline: &'a Timeline,
-    view: &'a TimelineView,
+    view: &'a TimelineView<'a>,
     first: Nanos,
 }
 
@@ -303,13 +303,13 @@ fn device_work<'a>(
 /// What is known of rows beyond what their source says.
 struct Known<'a> {
     timeline: &'a Timeline,
-    view: &'a TimelineView,
+    view: &'a TimelineView<'a>,
     /// Idle time by device and end.
     idle: HashMap<(u32, Nanos), (IdleCause, Nanos)>,
 }
 
 impl<'a> Known<'a> {
-    fn new(timeline: &'a Timeline, view: &'a TimelineView) -> Self {
+    fn new(timeline: &'a Timeline, view: &'a TimelineView<'a>) -> Self {
         let ended = |one: &IdleStretch| ((one.device, one.start + one.length), (one.cause, one.length));
         Self { timeline, view, idle: view.idle.iter().map(ended).collect() }
     }
@@ -334,7 +334,7 @@ impl<'a> Known<'a> {
 }
 
 /// Stages, steps and idle time as events.
-fn ours(view: &TimelineView, first: Nanos) -> impl Iterator<Item = Event<'_>> {
+fn ours<'a>(view: &'a TimelineView<'a>, first: Nanos) -> impl Iterator<Item = Event<'a>> {
     let lane = move |category, thread, spans: &[NamedSpan]| {
         let event = |span: &NamedSpan| {
             let row = Row { process: OURS, thread };
@@ -357,7 +357,7 @@ fn ours(view: &TimelineView, first: Nanos) -> impl Iterator<Item = Event<'_>> {
 }
 
 /// What our lanes are called, those that there are.
-fn our_names(view: &TimelineView) -> Vec<Event<'static>> {
+fn our_names(view: &TimelineView<'_>) -> Vec<Event<'static>> {
     let mut names = Vec::new();
     let mut add = |thread, name: String| names.push(Event::row_name("thread_name", OURS, Some(thread), name));
     if !view.stages.is_empty() {

@@ -25,7 +25,7 @@ const IDLE: &str = "idle";
 pub const MOST_EVENTS: usize = 150_000;
 
 /// Columns of a timeline for the page; absent where nothing happened. `reference` is the name of the run.
-pub fn lanes(timeline: &Timeline, view: &TimelineView, most: usize, reference: &str) -> Option<String> {
+pub fn lanes(timeline: &Timeline, view: &TimelineView<'_>, most: usize, reference: &str) -> Option<String> {
     let mut names = Names::default();
     let mut details = Details::new(timeline);
     // Our own engine writes its stages down itself.
@@ -47,7 +47,7 @@ pub fn lanes(timeline: &Timeline, view: &TimelineView, most: usize, reference: &
     let counts = if is_much { counts(&found, names.len()) } else { Vec::new() };
     let ranking = ranking(&found);
     fewer(&mut found, last - first, most);
-    link(&mut found, view);
+    link(&mut found, view, timeline.calls.len());
     let (names, colours, classes) = names.finish();
     let lanes = Lanes {
         origin: first,
@@ -67,7 +67,7 @@ pub fn lanes(timeline: &Timeline, view: &TimelineView, most: usize, reference: &
 }
 
 /// Stages and steps.
-fn marked(view: &TimelineView, names: &mut Names) -> Vec<Lane> {
+fn marked(view: &TimelineView<'_>, names: &mut Names) -> Vec<Lane> {
     let mut lane = |name: &str, kind, spans: &[NamedSpan]| {
         let event = |span: &NamedSpan| {
             let colour = Stage::from_range(None, &span.name).map_or(Colour::Kind("steps"), Colour::Stage);
@@ -83,13 +83,19 @@ fn event(start: i64, length: i64) -> Event {
 }
 
 /// Streams of devices.
-fn device_lanes(timeline: &Timeline, view: &TimelineView, names: &mut Names, details: &mut Details<'_>) -> Vec<Lane> {
+fn device_lanes(
+    timeline: &Timeline,
+    view: &TimelineView<'_>,
+    names: &mut Names,
+    details: &mut Details<'_>,
+) -> Vec<Lane> {
     let mut queues = vec![(Vec::new(), true); timeline.queues.len()];
-    for ((row, work), place) in timeline.work.iter().enumerate().zip(&view.work) {
+    for (row, work) in timeline.work.iter().enumerate() {
+        let Some(place) = view.work.get(row) else { break };
         if let Some((events, only_copies)) = queues.get_mut(work.queue.0 as usize) {
             events.push(Event {
                 name: names.of(timeline, work.name, &Colour::Family(place.family)),
-                detail: details.of(work, place),
+                detail: details.of(work, &place),
                 row: row as u32,
                 ..event(work.start.get(), work.duration.get())
             });
@@ -159,7 +165,7 @@ fn thread_name(number: u64) -> String {
 }
 
 /// Devices while they were idle.
-fn idle(timeline: &Timeline, view: &TimelineView, names: &mut Names) -> Vec<Lane> {
+fn idle(timeline: &Timeline, view: &TimelineView<'_>, names: &mut Names) -> Vec<Lane> {
     let mut devices: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
     for stretch in &view.idle {
         let name = names.text(&cause(stretch.cause), &Colour::Idle(stretch.cause));
@@ -210,21 +216,21 @@ fn ranking(lanes: &[Lane]) -> Vec<(u32, i64, u64)> {
 }
 
 /// Ties device work to the calls that are left after events were put together.
-fn link(lanes: &mut [Lane], view: &TimelineView) {
-    let mut numbers: HashMap<u32, i64> = HashMap::new();
+fn link(lanes: &mut [Lane], view: &TimelineView<'_>, calls: usize) {
+    let mut numbers = vec![0u32; calls];
     let mut number = 0;
     for lane in &*lanes {
         for event in &lane.events {
             number += 1;
             if lane.kind == "calls" && event.count == 1 {
-                numbers.insert(event.row, number);
+                numbers[event.row as usize] = number;
             }
         }
     }
     for lane in lanes.iter_mut().filter(|lane| ["kernels", "copies"].contains(&lane.kind)) {
         let launch = |event: &Event| {
             let place = view.work.get(event.row as usize).filter(|_| event.count == 1)?;
-            numbers.get(&place.launch?).copied()
+            numbers.get(place.launch? as usize).map(|number| i64::from(*number))
         };
         let found: Vec<i64> = lane.events.iter().map(|event| launch(event).unwrap_or_default()).collect();
         if found.iter().any(|number| *number > 0) {

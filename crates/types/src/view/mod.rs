@@ -12,4 +12,4 @@ pub use run::{
     StageView, Takeaway, TriesView,
 };
 pub use serving::{PartView, ServingView};
-pub use timeline::{NamedSpan, TimelineView, WorkPlace};
+pub use timeline::{NamedSpan, Places, TimelineView, WorkPlace};

@@ -4,16 +4,32 @@ use super::IdleStretch;
 use crate::{Nanos, Stage};
 
 /// What is known of the rows of a timeline.
-#[derive(Clone, Debug, Default)]
-pub struct TimelineView {
-    /// Where device work belongs: one entry for each row of `Timeline::work`, in the same order.
-    pub work: Vec<WorkPlace>,
+#[derive(Default)]
+pub struct TimelineView<'a> {
+    /// Where device work belongs.
+    pub work: Places<'a>,
     /// When a device was idle, and why.
     pub idle: Vec<IdleStretch>,
     /// Runs of stages, in order of their start.
     pub stages: Vec<NamedSpan>,
     /// Steps, in order.
     pub steps: Vec<NamedSpan>,
+}
+
+/// Where each row of `Timeline::work` belongs. It is looked up when it is asked for: a list would grow with millions of rows.
+#[derive(Default)]
+pub struct Places<'a>(Option<Box<dyn Fn(usize) -> WorkPlace + 'a>>);
+
+impl<'a> Places<'a> {
+    /// What a function says of each row.
+    pub fn new(of: impl Fn(usize) -> WorkPlace + 'a) -> Self {
+        Self(Some(Box::new(of)))
+    }
+
+    /// Of one row; absent where nothing is known of any.
+    pub fn get(&self, row: usize) -> Option<WorkPlace> {
+        self.0.as_ref().map(|of| of(row))
+    }
 }
 
 /// Where a kernel, copy or memset belongs.

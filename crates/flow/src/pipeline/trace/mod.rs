@@ -43,7 +43,7 @@ impl Placed {
     }
 
     /// Where its rows belong.
-    pub(crate) fn view(&self) -> TimelineView {
+    pub(crate) fn view(&self) -> TimelineView<'_> {
         analysis::view::timeline(&self.timeline, &self.attribution)
     }
 }
