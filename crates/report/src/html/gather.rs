@@ -9,7 +9,9 @@ pub(super) const LEVELS: u32 = 63;
 
 /// Events by start, each below those that it lies in, at the first level that is free.
 pub(super) fn nested(mut events: Vec<Event>) -> Vec<Event> {
-    events.sort_by_key(|event| (event.start, std::cmp::Reverse(event.length)));
+    // There may be millions: neither room to grow nor a second list to sort in.
+    events.shrink_to_fit();
+    events.sort_unstable_by_key(|event| (event.start, std::cmp::Reverse(event.length), event.row, event.name));
     // Ends of what is open at each level.
     let mut open: Vec<i64> = Vec::new();
     for event in &mut events {

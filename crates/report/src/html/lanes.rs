@@ -172,7 +172,8 @@ fn idle(timeline: &Timeline, view: &TimelineView<'_>, names: &mut Names) -> Vec<
         let found = Event { name, ..event(stretch.start.get(), stretch.length.get()) };
         devices.entry(stretch.device).or_default().push(found);
     }
-    let lane = |(device, events)| {
+    let lane = |(device, mut events): (u32, Vec<Event>)| {
+        events.shrink_to_fit();
         let rank = timeline.queues.iter().find(|queue| queue.device == device).and_then(|queue| queue.rank);
         Lane {
             name: format!("{}device {device}: idle", of_rank(rank)),
