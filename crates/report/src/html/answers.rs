@@ -8,7 +8,7 @@ use std::fmt::Write;
 use types::LostTime;
 use types::view::{DeviceTimeView, RunView, StageView};
 
-use crate::pages::run::{findings, imported_facts, no_utilisation, serving};
+use crate::pages::run::{advice, findings, imported_facts, no_utilisation, serving};
 use crate::render::html_line;
 use crate::render::text::{capital, code, prose as plain};
 use crate::words::number::percent;
@@ -195,7 +195,8 @@ fn loss(lost: &LostTime) -> String {
 }
 
 fn first_step(run: &RunView<'_>) -> String {
-    let Some(view) = run.largest_savings.first().or_else(|| run.findings.first()) else {
+    let best = advice::first(run).or_else(|| run.largest_savings.first());
+    let Some(view) = best.or_else(|| run.findings.first()) else {
         return "Nothing: no rule found enough evidence in this run.".to_owned();
     };
     let finding = view.finding;

@@ -55,7 +55,7 @@ pub struct ModelSpec {
 pub struct ParameterCounts {
     /// All of them, used or not.
     pub total: u64,
-    /// Those that one token uses: all but the experts that it does not go to. The table of embeddings is among them.
+    /// All but the experts that a token does not go to. Tables of embeddings and towers for images are among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<u64>,
     /// Those of the tables of embeddings that tokens look rows up in, where they serve nothing else.

@@ -71,8 +71,7 @@ pub(crate) fn workload(workload: &WorkloadProfile) -> String {
 /// The model on one line of plain text.
 pub(crate) fn model(model: &ModelSpec) -> String {
     let (id, class, parameters) = (&model.model_id, &model.model_variant, grouped(model.parameters.total));
-    let active =
-        model.parameters.active.map(|active| format!(", {} active per token (embeddings included)", grouped(active)));
+    let active = model.parameters.active.map(|active| format!(", {} without idle experts", grouped(active)));
     let of = if model.part_of.is_some() { " in the decoder alone" } else { "" };
     format!("{id} ({class}), {parameters} parameters{of}{}", active.unwrap_or_default())
 }

@@ -106,6 +106,11 @@ fn claim(view: &FindingView<'_>) -> Option<String> {
     Some(format!("{}.", sentence(view.finding.evidence.first()?).trim_end_matches('.')))
 }
 
+/// The finding to act on first.
+pub(crate) fn first<'a>(run: &'a RunView<'a>) -> Option<&'a FindingView<'a>> {
+    advice(run).first().map(|one| one.findings[0])
+}
+
 /// What is wrong, in a sentence.
 pub(super) fn problem<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<String> {
     let view = main_finding(run, advice)?;

@@ -3,7 +3,7 @@
 //!
 //! Everything comes from the view of the run and its environment; here it is arranged, rounded and put into words.
 
-mod advice;
+pub(crate) mod advice;
 mod appendix;
 mod assumptions;
 pub(crate) mod caveats;
