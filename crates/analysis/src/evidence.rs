@@ -62,8 +62,8 @@ pub struct Evidence<'a> {
 pub struct JoinedRequests {
     /// The load and every request.
     pub served: Served,
-    /// When the server had none, on the clock of the timeline with its steps.
-    pub without: Spans,
+    /// When the server had none, on the clock of the timeline with its steps; absent where that is not known.
+    pub without: Option<Spans>,
     /// The place of that timeline.
     pub timeline: usize,
     /// Why requests have no steps; `None` where they do.

@@ -89,6 +89,10 @@ pub(crate) fn resolve_run(
     given: &Overrides,
     context: &Context,
 ) -> Result<Resolution, UserError> {
+    if engine == Engine::Native && arguments.hardware.is_some() {
+        return Err(UserError::usage("`--hardware` has no effect: the native engine runs on this machine's CPU")
+            .hint("remove it, or run the model on a GPU with --engine torch"));
+    }
     let mut overrides = model::overrides(engine, arguments, given)?;
     let mut of_model = overrides.clone();
     of_model.append(&given.only(&["model"]));

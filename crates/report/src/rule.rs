@@ -257,7 +257,7 @@ fn inside(document: &Value, place: &str) -> Vec<(String, String)> {
     };
     let texts = select(document, place).into_iter().filter_map(|(pointer, value)| Some((pointer, value.as_str()?)));
     let out = texts.filter(|(_, path)| leads_out(path));
-    out.map(|(pointer, path)| (pointer, format!("{path:?} is no path below the folder of the document"))).collect()
+    out.map(|(pointer, path)| (pointer, format!("{path:?} leads outside the folder of the document"))).collect()
 }
 
 fn counts(document: &Value, count: &str, lists: &[&str]) -> Vec<(String, String)> {

@@ -82,7 +82,10 @@ impl Special {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
         let mut layers = BTreeSet::new();
         let scores = score_shapes(timeline);
-        let mut marks: Vec<_> = casts.iter().map(|cast| cast.map(|_| Mark::Dequantisation)).collect();
+        let mut marks: Vec<_> = casts
+            .iter()
+            .map(|cast| cast.filter(|cast| *cast == Cast::Quantised).map(|_| Mark::Dequantisation))
+            .collect();
         for (row, work) in timeline.work.iter().enumerate() {
             let Some(stage) = partition.scopes[row].filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;

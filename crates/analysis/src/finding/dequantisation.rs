@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use types::{EstimatedSaving, Facts, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels};
-use crate::device::{Cast, DeviceRecords, Mark, StageWork};
+use crate::device::{Cast, DeviceRecords, Mark, StageWork, WorkGroup};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
 use crate::replay::{Change, Chosen};
@@ -22,11 +22,17 @@ pub(super) const RULE: &str = "dequantisation";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
+    // What is known to be quantised is told by itself, beside casts of which nothing is known.
+    let of = |(stage, work): (&Scope, &StageWork)| {
+        let known = found(device, *stage, work, Cast::Quantised);
+        known.or_else(|| found(device, *stage, work, Cast::Unknown))
+    };
+    device.stages.iter().filter_map(of).collect()
 }
 
-fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
-    let groups: Vec<_> = device.groups.iter().filter(|group| group.scope == stage && group.casts.is_some()).collect();
+fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, cast: Cast) -> Option<Found> {
+    let of_cast = |group: &&WorkGroup| group.scope == stage && group.casts == Some(cast);
+    let groups: Vec<_> = device.groups.iter().filter(of_cast).collect();
     let run: Nanos = groups.iter().map(|group| group.run).sum();
     let part = share(run.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let longest = groups.iter().take(NAMED).map(|group| {
@@ -40,7 +46,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         .with_share("run_share", part, stage.base())
         .with("longest", longest.collect::<Vec<_>>());
     // Casts of unknown types may be of activations, which must be made: nothing is promised for them.
-    if groups.iter().any(|group| group.casts == Some(Cast::Unknown)) {
+    if cast == Cast::Unknown {
         let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts.with_if("unknown", true));
         return Some(Found::plain(finding));
     }
@@ -58,7 +64,6 @@ mod tests {
     use types::Stage;
 
     use super::*;
-    use crate::device::WorkGroup;
     use crate::device::sample::group;
     use crate::finding::fired_on_device;
 
@@ -85,6 +90,15 @@ mod tests {
         let found = fired_on_device(&device(Some(Cast::Unknown), 3_000), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns, found[0].severity), (1, None, Severity::Info));
         assert!(found[0].quantities.has("unknown"));
+    }
+
+    #[test]
+    fn a_cast_of_unknown_type_beside_them_takes_nothing_from_what_is_known() {
+        let mut device = device(Some(Cast::Quantised), 3_000);
+        let stray = WorkGroup { casts: Some(Cast::Unknown), ..group(Stage::Decode, "stray", Family::Copy, 1_000) };
+        device.groups.push(stray);
+        let found = fired_on_device(&device, RULE);
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(6_000))));
     }
 
     #[test]

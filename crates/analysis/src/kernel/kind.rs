@@ -26,7 +26,7 @@ pub struct KernelKind {
 
 /// Most names that are remembered, and most bytes of one.
 const MOST_NAMES: usize = 1 << 16;
-const LONGEST_NAME: usize = 1 << 12;
+const LONGEST_NAME: usize = 1 << 9;
 
 thread_local! {
     /// What names tell that were asked for before: a run asks ten times for each, and the rules are many.

@@ -70,5 +70,6 @@ impl Chosen {
 
 fn blocks(setting: &Setting<'_>, row: usize) -> Option<u64> {
     let shape = setting.timeline.launch_shapes.get(setting.timeline.work[row].launch?);
-    Some(shape.grid.iter().product::<Count>().get())
+    // A grid of none is one that the recorder did not know.
+    Some(shape.grid.iter().product::<Count>().get()).filter(|blocks| *blocks > 0)
 }

@@ -84,7 +84,7 @@ pub fn join(log: &RequestLog, objective: Option<&Objective>, timelines: &[Placed
 /// What a join comes to.
 struct Found {
     join: RequestJoin,
-    without: Spans,
+    without: Option<Spans>,
     timeline: usize,
     pressure: Pressure,
 }
@@ -161,15 +161,13 @@ fn joined(timelines: &[PlacedTimeline<'_>], log: &RequestLog, requests: &mut [Se
 
 /// When no request was due and unanswered, while the server was recorded. A request without an end, or without a beginning, may
 /// have been there at any time.
-fn without_requests(steps: &ServerSteps, log: &RequestLog, offset: Nanos) -> Spans {
+fn without_requests(steps: &ServerSteps, log: &RequestLog, offset: Nanos) -> Option<Spans> {
     let life = |record: &types::RequestRecord| {
         let due = record.due_ns? + offset;
         Some(Span::new(due, due + record.end_ns.max(record.latency())?))
     };
-    match log.requests.iter().map(life).collect::<Option<Vec<_>>>() {
-        Some(lives) => Spans::union(lives).gaps(Span::new(steps.start(), steps.end())),
-        None => Spans::default(),
-    }
+    let lives = log.requests.iter().map(life).collect::<Option<Vec<_>>>()?;
+    Some(Spans::union(lives).gaps(Span::new(steps.start(), steps.end())))
 }
 
 fn request_step(steps: &ServerSteps, member: &Member) -> RequestStep {

@@ -47,20 +47,21 @@ fn runs_what_was_compiled(name: &str) -> bool {
 /// How a Python function waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitKind {
-    /// For time to pass, or for something to arrive from outside.
-    ForWork,
-    /// For another thread, which may work for it.
+    /// For time to pass.
+    ForTime,
+    /// For another thread or process, which may work for it, or for something to arrive.
     Unknown,
 }
 
 /// Built-in functions of Python that do nothing until something happens.
-pub(crate) fn waits_for_work(name: &str) -> Option<WaitKind> {
+pub(crate) fn waits(name: &str) -> Option<WaitKind> {
     let function = name.strip_prefix("<built-in ")?;
     let called = function.strip_prefix("method ").or_else(|| function.strip_prefix("function "))?;
     let called = called.split([' ', '>']).next().unwrap_or(called);
     match called {
-        "sleep" | "poll" | "select" | "epoll_wait" | "recv" | "recv_into" | "accept" => Some(WaitKind::ForWork),
-        "acquire" | "wait" | "join" | "lock" => Some(WaitKind::Unknown),
+        "sleep" => Some(WaitKind::ForTime),
+        "acquire" | "wait" | "waitpid" | "join" | "lock" | "get" | "poll" | "select" | "epoll_wait" | "recv"
+        | "recv_into" | "read" | "accept" | "sched_yield" => Some(WaitKind::Unknown),
         _ => None,
     }
 }
@@ -164,6 +165,22 @@ mod tests {
         assert_eq!(cause_of_name("Torch-Compiled Region: 0/0"), None);
         assert_eq!(cause_of_name("## Call CompiledFxGraph 1 ##"), None);
         assert_eq!(cause_of_name("TorchDynamo Cache Lookup"), None);
+    }
+
+    #[test]
+    fn what_runs_compiled_code_does_not_compile() {
+        assert_eq!(cause_of_name("triton/runtime/autotuner.py(201): run"), None);
+        assert_eq!(cause_of_name("torch/_inductor/async_compile.py(9): __call__"), None);
+        for name in ["triton/runtime/autotuner.py(120): _bench", "triton/compiler/compiler.py(226): compile"] {
+            assert_eq!(cause_of_name(name), Some(IdleCause::Compiling), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_sleep_shows_that_there_is_nothing_to_do() {
+        assert_eq!(waits("<built-in function sleep>"), Some(WaitKind::ForTime));
+        assert_eq!(waits("<built-in method poll of select.epoll object at 0x7f>"), Some(WaitKind::Unknown));
+        assert_eq!((waits("<built-in function sorted>"), waits("queue.py(154): get")), (None, None));
     }
 
     #[test]

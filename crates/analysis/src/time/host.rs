@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use types::timeline::{HostCall, NameId, OperatorKind, Timeline};
 use types::{IdleCause, IdlePlace, Nanos};
 
-use super::call::{CaptureCall, WaitKind, cause_of_call, cause_of_name, waits_for_work};
+use super::call::{CaptureCall, WaitKind, cause_of_call, cause_of_name, waits};
 use super::span::{Span, Spans};
 use super::waiting::Waiting;
 use crate::python::user_frame;
@@ -217,11 +217,11 @@ impl Host {
 /// Divides spans without calls. Operators and Python functions show that the host worked, functions that wait that it did not. Between
 /// two steps of a server only operators do: its loop polls for requests.
 fn told_apart(timeline: &Timeline, threads: &[bool], quiet: &Spans, between_steps: &Spans) -> [(IdleCause, Spans); 3] {
-    let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| waits_for_work(name)).collect();
+    let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| waits(name)).collect();
     let [mut operators, mut python, mut waits, mut unknown] = [const { Vec::new() }; 4];
     for operator in timeline.operators.iter().filter(|operator| threads[operator.thread.0 as usize]) {
         let found = match (kinds[operator.name.index()], operator.kind) {
-            (Some(WaitKind::ForWork), _) => &mut waits,
+            (Some(WaitKind::ForTime), _) => &mut waits,
             (Some(WaitKind::Unknown), _) => &mut unknown,
             (None, OperatorKind::Framework) => &mut operators,
             (None, OperatorKind::Python) => &mut python,
@@ -230,7 +230,8 @@ fn told_apart(timeline: &Timeline, threads: &[bool], quiet: &Spans, between_step
     }
     let operators = Spans::union(operators);
     let lulls = quiet.intersect(between_steps).subtract(&operators);
-    let waits = Spans::union(waits.into_iter().chain(lulls.as_slice().iter().copied()));
+    // While one thread sleeps, an operator may run on another.
+    let waits = Spans::union(waits.into_iter().chain(lulls.as_slice().iter().copied())).subtract(&operators);
     let python = Spans::union(python).subtract(&Spans::union(unknown));
     let works = Spans::union(operators.as_slice().iter().chain(python.as_slice()).copied()).subtract(&waits);
     let rest = quiet.subtract(&works).subtract(&waits);
@@ -268,7 +269,7 @@ fn captures<'a>(timeline: &Timeline, calls: impl Iterator<Item = &'a HostCall>) 
 /// Calls that are no launches, each the first of its function, that take as long as loading or initialising does.
 fn first_calls<'a>(timeline: &'a Timeline, calls: impl Iterator<Item = &'a HostCall>) -> Vec<Span> {
     let is_plain: Vec<bool> =
-        timeline.names.iter().map(|(_, name)| cause_of_call(name).is_none() && !name.contains("Launch")).collect();
+        timeline.names.iter().map(|(_, name)| cause_of_call(name).is_none() && !is_launch_or_switch(name)).collect();
     let mut firsts: BTreeMap<NameId, Span> = BTreeMap::new();
     for call in calls.filter(|call| is_plain[call.name.index()]) {
         let span = Span::new(call.start, call.end());
@@ -278,6 +279,11 @@ fn first_calls<'a>(timeline: &'a Timeline, calls: impl Iterator<Item = &'a HostC
         }
     }
     firsts.into_values().filter(|span| span.length() >= FIRST_USE).collect()
+}
+
+/// Launches have a rule of their own, and a profiler that is switched on is no use of anything.
+fn is_launch_or_switch(name: &str) -> bool {
+    name.contains("Launch") || name.contains("Profiler")
 }
 
 /// Launches that load what they launch.

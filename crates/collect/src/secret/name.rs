@@ -163,7 +163,9 @@ fn words(name: &str) -> Vec<String> {
             if starts || words.is_empty() {
                 words.push(String::new());
             }
-            words.last_mut().expect("a word was started").extend(letter.to_lowercase());
+            if let Some(word) = words.last_mut() {
+                word.extend(letter.to_lowercase());
+            }
         }
         before = letter;
     }

@@ -48,8 +48,10 @@ impl Requests {
                 .hint("pass the results of the load that ran while the trace was recorded"));
         }
         traces.missing.extend(joined.apart.map(|apart| format!("{}: {}", self.name, missing(apart))));
-        if let Some(placed) = traces.placed.get_mut(joined.timeline) {
-            placed.attribution.without_requests = joined.without.clone();
+        if let (Some(placed), Some(without)) = (traces.placed.get_mut(joined.timeline), &joined.without) {
+            placed.attribution.without_requests = without.clone();
+            // The requests say better than pauses between steps when there was nothing to do.
+            placed.attribution.between_steps = Default::default();
         }
         let joined = match &self.plain {
             Some(plain) => joined.beside(plain, self.objective.as_ref()),

@@ -34,11 +34,17 @@ pub fn analytic_page(report: &AnalyticReport, manifest: Option<&RunManifest>) ->
 }
 
 fn about(report: &AnalyticReport, manifest: Option<&RunManifest>) -> masthead::About {
+    let is_measured = !report.measured_parts.is_empty() || report.measured_total_time_ms.is_some();
+    let origin = if is_measured {
+        "modelled from the configuration, but for what is marked as measured"
+    } else {
+        "modelled from the configuration; nothing was measured"
+    };
     let mut rows = vec![
         ("model", Some(prose(&analytic::model(&report.model)))),
         ("workload", Some(prose(&analytic::workload(&report.workload)))),
         ("device", Some(prose(&report.device.name))),
-        ("origin", Some("modelled from the configuration; nothing was measured".to_owned())),
+        ("origin", Some(origin.to_owned())),
     ];
     rows.extend(masthead::of_manifest(manifest));
     rows.push(("run", manifest.map(|manifest| code(&manifest.run_id))));
@@ -61,7 +67,7 @@ fn verdict(report: &AnalyticReport) -> String {
         if report.memory.fits { "fits" } else { "does not fit" },
     );
     if let Some(measured) = report.measured_total_time_ms {
-        numbers += &number("measured", milliseconds(measured), "of a run");
+        numbers += &number("measured", milliseconds(measured), "by the run beside it");
     }
     let said = crate::render::html_line(&analytic::paragraph(report));
     format!("<div class=\"verdict\"><p>{said}</p></div>\n<dl class=\"numbers\">\n{numbers}</dl>\n")

@@ -1,7 +1,7 @@
 
   const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
-  // The colour of a stage, a family of kernels, a cause: the one that the whole page has for it.
+  // The colour of a stage, a family of kernels, a cause: the one that every timeline and chart of them has for it.
   const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#8a94a0";
 
   // Black or white, whichever is read on a colour.

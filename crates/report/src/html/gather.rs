@@ -29,7 +29,8 @@ pub(super) fn nested(mut events: Vec<Event>) -> Vec<Event> {
 /// Makes lanes hold no more than so many events together: neighbours too short to be seen apart are put together.
 pub(super) fn fewer(lanes: &mut [Lane], span: i64, most: usize) {
     let mut resolution = span / 20_000;
-    while lanes.iter().map(|lane| lane.events.len()).sum::<usize>() > most {
+    // Events of different levels stay apart, however wide the gaps that are closed.
+    while lanes.iter().map(|lane| lane.events.len()).sum::<usize>() > most && resolution <= span.saturating_mul(2) {
         for lane in &mut *lanes {
             gather(&mut lane.events, resolution.max(1));
         }
@@ -46,7 +47,9 @@ fn gather(events: &mut Vec<Event>, resolution: i64) {
         let near = before.filter(|index| {
             let before: &Event = &kept[*index];
             let gap = event.start - (before.start + before.length);
-            event.length < resolution && gap < resolution && before.length + event.length + gap.max(0) < 4 * resolution
+            event.length < resolution
+                && gap < resolution
+                && before.length + event.length + gap.max(0) < resolution.saturating_mul(4)
         });
         match near {
             Some(index) => {

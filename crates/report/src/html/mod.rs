@@ -209,7 +209,15 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
         open: matches!(page, RunPageKind::Report | RunPageKind::Regions),
-        ..Section::new(page.id(), page.title(), text.html_below(page.id(), READ_FIRST))
+        ..Section::new(
+            page.id(),
+            page.title(),
+            match page {
+                // What limits counters of regions is in no caveat of the run.
+                RunPageKind::Regions => text.html(page.id()),
+                _ => text.html_below(page.id(), READ_FIRST),
+            },
+        )
     }));
     let anchors = anchors(&sections);
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));

@@ -49,9 +49,17 @@
 
   const openAll = () => document.querySelectorAll("details").forEach((one) => (one.open = true));
   addEventListener("beforeprint", openAll);
+  // What the address names; an address that was cut names nothing.
+  const hashText = () => {
+    try {
+      return decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return "";
+    }
+  };
   const openTarget = () => {
     // What a view shows comes after the name of its section.
-    const target = location.hash ? byId(decodeURIComponent(location.hash.slice(1)).split("@")[0]) : null;
+    const target = location.hash ? byId(hashText().split("@")[0]) : null;
     const details = target?.closest("section")?.querySelector("details");
     if (!details || details.open) return;
     details.open = true;

@@ -1,5 +1,5 @@
-//! The palette: one colour for each stage, family of kernels and cause of idle time, on every page and in every picture. The
-//! colours are in `palette.css`; here is which name has which.
+//! The palette: one colour for each stage, family of kernels and cause of idle time, wherever those are drawn. Parts of memory and of
+//! device time borrow colours of families. The colours are in `palette.css`; here is which name has which.
 
 use types::{IdleCause, Stage};
 

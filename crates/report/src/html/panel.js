@@ -1,4 +1,8 @@
 
+  // Events that are drawn as one have the name of the first, and no family, stage or cause in common.
+  const isMerged = (lane, index) => lane.count.length > 0 && lane.count[index] > 1;
+  const MERGED = "merged, not attributed";
+
   // What is known of an event, and of all that lies in a range, as elements. `go` selects an event: its lane and index.
   const panelOf = (data, panel, go) => {
     const lanes = data.lanes;
@@ -48,7 +52,7 @@
       const [span, most] = [to - from, 12];
       const counted = (lane, index) => wanted(lane.names[index]);
       const by = (title, among, key) => {
-        const found = sumBy(among, from, to, (lane, index) => (counted(lane, index) ? key(lane, index) : null));
+        const found = sumBy(among, from, to, (lane, index) => (counted(lane, index) ? (isMerged(lane, index) ? MERGED : key(lane, index)) : null));
         if (!found.length) return [];
         const row = ([name, { time, events }]) => [name, words(time), `${((time / span) * 100).toFixed(1)}%`, events.toLocaleString("en")];
         const rest = found.length > most ? [[`${found.length - most} more`, words(found.slice(most).reduce((all, [, one]) => all + one.time, 0)), "", ""]] : [];
@@ -87,7 +91,7 @@
         ["shapes", shapes(lane, index)], ["range", within(lane, index)], ["launch", launchShape(lane, index)],
         ["launched by", launch && to(launch, `${nameOf(launch.lane, launch.index)} at ${exactly(launch.lane.start[launch.index])}`), launch && ` ${words(after)} before its start`],
         ["idle before", gap && to(gap, `${words(gap.lane.length[gap.index])}: ${nameOf(gap.lane, gap.index).replace(/^idle: /, "")}`)],
-        ...(data.counters[nameOf(lane, index)] ?? []),
+        ...(Object.hasOwn(data.counters, nameOf(lane, index)) ? data.counters[nameOf(lane, index)] : []),
         ["ranking", place >= 0 && `number ${place + 1} of ${data.ranking.length.toLocaleString("en")} by time: ${words(total)} in ${calls.toLocaleString("en")} calls, ${((total / kernelTime) * 100).toFixed(1)}% of device work`],
       ];
     };
@@ -99,7 +103,7 @@
 
     const describe = (lane, index) => {
       const [start, length] = [lane.start[index], lane.length[index]];
-      const many = lane.count.length && lane.count[index] > 1 ? `${lane.count[index]} events, merged; llm-perf report --full keeps them apart` : null;
+      const many = isMerged(lane, index) ? `${lane.count[index]} events, merged; llm-perf report --full keeps them apart` : null;
       const rows = [
         ["lane", lane.name], ["start", exactly(start)], ["duration", exactly(length)], ["merged", many],
         ...(lane.isDevice ? ofDevice(lane, index) : ofHost(lane, index)),

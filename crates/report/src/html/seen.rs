@@ -1,5 +1,6 @@
 //! What is seen in a picture, in a sentence above it.
 
+use types::Nanos;
 use types::view::RunView;
 
 use crate::pages::run::imported_facts;
@@ -24,18 +25,21 @@ pub(super) fn html(section: &str, run: &RunView<'_>) -> String {
     said.map(|said| format!("<p class=\"seen\">{}</p>\n", html_line(&said))).unwrap_or_default()
 }
 
-/// `Decode takes 1.8 times its roofline time; launch overhead is 54.0% of it.`
+/// `Decode takes 1.8 times its roofline time; launch overhead is 54.0% of its measured time.`
 fn lost(run: &RunView<'_>) -> Option<String> {
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let said: Vec<String> = top
         .filter_map(|view| {
             let (wall, least) = (view.stage.wall_ns?, view.stage.speed_of_light_ns?);
-            let times = wall.get() as f64 / least.get().max(1) as f64;
+            let times = (least > Nanos::ZERO).then(|| wall.get() as f64 / least.get() as f64)?;
             let lost = run.metrics.conclusions.lost_time.iter().filter(|lost| lost.stage == Some(view.stage.name));
             let most = lost.max_by_key(|lost| lost.lost_ns)?;
-            let share = percent(time_share(most.lost_ns, wall));
+            let share = percent(Some(time_share(most.lost_ns, wall)?));
             let name = capital(view.stage.name.name());
-            Some(format!("{name} takes {times:.1} times its roofline time; {} is {share} of it.", most.cause))
+            Some(format!(
+                "{name} takes {times:.1} times its roofline time; {} is {share} of its measured time.",
+                most.cause
+            ))
         })
         .collect();
     (!said.is_empty()).then(|| said.join(" "))
@@ -57,19 +61,19 @@ fn device(run: &RunView<'_>) -> Option<String> {
     let idle = view.idle.filter(|idle| *idle >= MUCH_IDLE).map(|idle| percent(Some(idle)));
     let cause = view.causes.iter().max_by_key(|(idle, _)| idle.ns);
     Some(match (idle, cause) {
-        (Some(idle), Some((most, share))) => {
+        (Some(idle), Some((most, Some(share)))) => {
             let cause = crate::words::idle::cause(most.cause);
-            format!("{device} is idle for {idle} of its time: {cause} takes {}.", percent(*share))
+            format!("{device} is idle for {idle} of its time: {cause} takes {}.", percent(Some(*share)))
         }
-        (Some(idle), None) => format!("{device} is idle for {idle} of its time."),
-        (None, _) => format!("{device} is busy for {} of its time.", percent(view.busy)),
+        (Some(idle), _) => format!("{device} is idle for {idle} of its time."),
+        (None, _) => format!("{device} is busy for {} of its time.", percent(Some(view.busy?))),
     })
 }
 
 fn families(run: &RunView<'_>) -> Option<String> {
     let most = run.kernels.families.iter().max_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)))?;
     let name = capital(crate::words::cause::family(most.family));
-    Some(format!("{name} take {} of the kernel time.", percent(most.share)))
+    Some(format!("{name} take {} of the kernel time.", percent(Some(most.share?))))
 }
 
 fn critical(run: &RunView<'_>) -> Option<String> {

@@ -16,8 +16,9 @@ pub fn sweep_page(found: &Sweep, manifest: Option<&RunManifest>) -> String {
         Section::new("chart", "Times and rates along the first axis", shell::figure("", &chart)),
         Section::new("points", "Points", sweep::page(found, "sweep.csv", "").html_below("points", READ_FIRST)),
     ];
-    let notices: Vec<Notice> =
-        sweep::caveats(found).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)).collect();
+    let stopped = sweep::stopped(found).map(|text| Notice::new(CaveatKind::Partial, &text));
+    let assumed = sweep::assumed(found).map(|text| Notice::new(CaveatKind::AssumedDtype, &text));
+    let notices: Vec<Notice> = stopped.into_iter().chain(assumed).collect();
     let mut about = vec![
         (
             "model",

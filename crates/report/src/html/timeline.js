@@ -4,7 +4,7 @@
 
   // What the address says of a view: `#timeline@FROM,TO` and the lane and start of what is selected.
   const addressed = (id) => {
-    const [name, rest] = decodeURIComponent(location.hash.slice(1)).split("@");
+    const [name, rest] = hashText().split("@");
     if (name !== id || !rest) return null;
     const [from, to, lane, start] = rest.split(",").map(Number);
     return [from, to].every(Number.isFinite) ? { from, to, lane, start } : null;
@@ -26,7 +26,8 @@
     let [wanted, matches, found, at] = ["", null, [], -1];
     let [selected, chosen, hover, drag, height, order] = [null, null, null, null, 0, lanes];
 
-    const shown = lanes.reduce((all, lane) => all + lane.start.length, 0);
+    const recorded = lanes.filter((lane) => !["idle", "stages", "steps"].includes(lane.kind));
+    const shown = recorded.reduce((all, lane) => all + lane.start.length, 0);
     about.textContent = data.gathered
       ? `${data.events.toLocaleString("en")} ${noun}, shown as ${shown.toLocaleString("en")} after merging sub-pixel neighbours; llm-perf report --full keeps them all.`
       : `${data.events.toLocaleString("en")} ${noun}.`;
@@ -104,9 +105,14 @@
       const [from, length] = [lane.start[index], Math.max(lane.length[index], 1)];
       show(from - length * 0.02, from + length * 1.02);
     };
+    const firstSeen = (lane) => {
+      let index = firstOf(lane, range.from);
+      while (index < lane.start.length && lane.start[index] + lane.length[index] < range.from) index++;
+      return index;
+    };
     const stepBy = (by) => {
       const lane = chosen?.lane ?? order.find((lane) => lane.start.length);
-      const index = chosen ? chosen.index + by : firstOf(lane, range.from);
+      const index = chosen ? chosen.index + by : lane ? firstSeen(lane) : 0;
       if (lane && index >= 0 && index < lane.start.length) go(lane, index);
     };
     const laneBy = (by) => {
@@ -257,7 +263,7 @@
     const select = (from, to) => {
       selected = { from: Math.max(from, 0), to: Math.min(to, data.span) };
       const parts = lanes.map((lane) => {
-        const causes = lane.kind === "idle" ? sumBy([lane], selected.from, selected.to, (one, index) => (isWanted(one.names[index]) ? nameOf(one, index) : null)) : [];
+        const causes = lane.kind === "idle" ? sumBy([lane], selected.from, selected.to, (one, index) => (isWanted(one.names[index]) ? (isMerged(one, index) ? MERGED : nameOf(one, index)) : null)) : [];
         return { lane, ...timeIn(lane, selected.from, selected.to, isWanted), causes };
       });
       const said = parts.filter(({ events }) => events).slice(0, 6);
@@ -270,6 +276,9 @@
       redraw();
     };
 
+    // Sums of millions of events are made once a frame, however often the pointer moves.
+    const sumSoon = onceAFrame(() => selected && select(selected.from, selected.to));
+
     canvas.addEventListener("pointerdown", (event) => {
       drag = { px: event.offsetX, py: event.offsetY, shift: event.shiftKey, range: { ...range }, moved: false };
       canvas.setPointerCapture(event.pointerId);
@@ -281,21 +290,25 @@
         const by = ((px - drag.px) / place.width) * (drag.range.to - drag.range.from);
         return show(drag.range.from - by, drag.range.to - by);
       }
-      if (drag?.moved) select(...[ns(drag.px), ns(px)].sort((left, right) => left - right));
+      if (drag?.moved) {
+        const [from, to] = [ns(drag.px), ns(px)].sort((left, right) => left - right);
+        selected = { from: Math.max(from, 0), to: Math.min(to, data.span) };
+        sumSoon();
+      }
       const one = under(px, py);
       hover = one && {
         x: px,
         y: py,
         text: nameOf(one.lane, one.index).slice(0, 160),
         more: `${exactly(one.lane.length[one.index])}${isFlame ? `, ${((one.lane.length[one.index] / one.lane.whole) * 100).toFixed(1)}% of ${one.lane.name.split(",")[0]}` : ` at ${exactly(one.lane.start[one.index])}`}`,
-        rest: [one.lane.count.length && one.lane.count[one.index] > 1 ? `with ${one.lane.count[one.index] - 1} neighbours` : ""],
+        rest: [isMerged(one.lane, one.index) ? `with ${one.lane.count[one.index] - 1} neighbours` : ""],
       };
       redraw();
     });
     canvas.addEventListener("pointerup", (event) => {
       const { moved, px } = drag ?? { moved: true };
       drag = null;
-      if (moved) return;
+      if (moved) return selected && select(selected.from, selected.to);
       const lane = order.find((one) => event.offsetY >= one.top && event.offsetY < one.top + one.levels * one.row);
       if (px < label && lane) return fold(lane);
       const one = under(event.offsetX, event.offsetY);

@@ -30,7 +30,7 @@ pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
     match kind {
         CaveatKind::Partial => "What is missing is not in any number below.",
         CaveatKind::ModelMisfit => "MFU, MBU and roofline times are left out.",
-        CaveatKind::NotComparable => "Do not put a change down to what you changed.",
+        CaveatKind::NotComparable => "Do not attribute a difference to your change.",
         CaveatKind::DataQuality => "Check the coverage before you rely on a share.",
         CaveatKind::Disturbed => "Do not compare these times with those of another run.",
         CaveatKind::ProfilerAttached => "Rely on kernel times; take wall and idle times from a plain run.",
@@ -68,7 +68,7 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
             "Run `llm-perf doctor --calibrate` on an idle machine.",
         ],
         CaveatKind::PartlyModelled => &[
-            "Only the language decoder of {whole} is modelled; every number leaves its other parts out.",
+            "Only the language decoder of {whole} is modelled; FLOPs, bytes and memory leave its other parts out.",
             "*parts Left out: `{part}`[[, about {parameters|parameter} by its sizes, {share} of the model]].",
         ],
         CaveatKind::AssumedDtype => &[

@@ -61,7 +61,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "compilation",
         title: "Compilation and first-use costs",
         claim: &[
-            "The GPU is idle {idle} ({idle_share}) while the host compiles, captures graphs, loads modules or launches kernels for the first time.",
+            "The GPU is idle {idle} ({idle_share}) while the host compiles, captures graphs, loads modules, or makes a first call or launch of this recording that takes 1 ms or more.",
         ],
         evidence: &[],
         action: &["Warm up with the same shapes before the profiler starts."],
@@ -89,18 +89,19 @@ pub(crate) const RULES: &[RuleWords] = &[
         title: "Host work",
         claim: &[
             "?one_off The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; {once} of that is seen only once in this recording.",
-            "?works The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
-            "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more, and nothing recorded shows what it does.",
+            "?works !unrecorded The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
+            "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; for {unrecorded} of that, nothing recorded shows that it works.",
+            "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more.",
         ],
         evidence: &[
             "*places {time} of the idle time is inside `{name}`.",
-            "No operator or Python function is recorded for {unrecorded} of it: the host may work, wait or sleep, so no saving is estimated for that part.",
+            "Where nothing recorded shows work ({unrecorded}), the host may work, wait or sleep, so no saving is estimated for that part.",
             "!one_off {once} of the idle time is seen only once in this recording; no saving is expected from it.",
         ],
         action: &[
             "?one_off Record more steps to see whether this recurs.",
             "?works Move host work off the launching thread, or overlap it with GPU work.",
-            "Record what the host does: Python stacks, or NVTX ranges around its parts.",
+            "Find out what the host does then: record Python stacks of all threads, or NVTX ranges around its parts.",
         ],
         advice: &[
             "?one_off Start the profiler after the set-up, so that the recording holds only what repeats.",
@@ -329,7 +330,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "dequantisation",
         title: "Casts before GEMMs",
         claim: &[
-            "?unknown Tensors are cast in GPU memory before the GEMMs that read them: these kernels run for {run} ({run_share}). Their types are not recorded.",
+            "?unknown Kernels cast tensors directly before GEMMs: they run for {run} ({run_share}). The types are not recorded.",
             "Quantised tensors are widened in GPU memory before the GEMMs that read them: these kernels run for {run} ({run_share}).",
         ],
         evidence: &[

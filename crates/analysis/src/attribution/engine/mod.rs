@@ -25,10 +25,10 @@ pub(crate) use step::EngineStep;
 /// Sequences verify few tokens at a time. A sequence that was evicted computes all of its own again.
 const MOST_VERIFIED: u64 = 32;
 
-/// A scheduler needs less than this between two steps...
+/// A pause between two steps that is no lull: a scheduler may need as long...
 const LULL: Nanos = Nanos::new(10_000_000);
-/// ...and less than this many usual steps.
-const LULL_OF_STEPS: i64 = 3;
+/// ...or as long as this many usual steps, or usual pauses.
+const LULL_OF_USUAL: i64 = 3;
 
 /// The outermost annotations, in order of their start.
 pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nanos) -> Vec<EngineStep> {
@@ -53,15 +53,22 @@ pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nan
     found
 }
 
-/// Time between two steps that is too long for a scheduler: no step was in progress on any thread.
+/// Pauses between two steps that are long for this server: no step was in progress on any thread. Where every pause is long, the
+/// scheduler is slow.
 pub(super) fn between(steps: &[EngineStep]) -> Spans {
-    let mut lengths: Vec<Nanos> = steps.iter().map(|step| step.host.length()).collect();
-    lengths.sort_unstable();
-    let Some(usual) = lengths.get(lengths.len() / 2) else { return Spans::default() };
-    let least = Nanos::new(usual.get().saturating_mul(LULL_OF_STEPS)).max(LULL);
     let Some(all) = steps.iter().map(|step| step.host).reduce(Span::hull) else { return Spans::default() };
     let gaps = Spans::union(steps.iter().map(|step| step.host)).gaps(all);
+    let usual_step = median(steps.iter().map(|step| step.host.length()));
+    let usual_gap = median(gaps.as_slice().iter().map(|gap| gap.length()));
+    let least = Nanos::new(usual_step.max(usual_gap).get().saturating_mul(LULL_OF_USUAL)).max(LULL);
     Spans::union(gaps.as_slice().iter().copied().filter(|gap| gap.length() >= least))
+}
+
+/// The median length; zero of none.
+fn median(lengths: impl Iterator<Item = Nanos>) -> Nanos {
+    let mut lengths: Vec<Nanos> = lengths.collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or_default()
 }
 
 /// Decoding several tokens of a sequence at once is verifying them, where most steps do so.

@@ -1,7 +1,7 @@
 //! The highest load that holds an objective, with what the calibration's errors make of it.
 
 use forecast::serving::{Draw, Load, Outcome, Server, range};
-use types::{ForecastRange, HighestLoad, LimitedLatency, LoadArrivals, Objective, UserError};
+use types::{ForecastRange, HighestLoad, LimitedLatency, LoadArrivals, Nanos, Objective, UserError};
 
 use super::load::PlannedLoad;
 
@@ -86,7 +86,7 @@ impl Search<'_, '_> {
             if matches!(self.load.about, LoadArrivals::Concurrency { .. }) {
                 level = level.round().max(1.0);
                 if Some(level) == low || Some(level) == high {
-                    return Ok((low.unwrap_or(1.0), limit));
+                    return Ok((low.unwrap_or(0.0), limit));
                 }
             }
         }
@@ -124,10 +124,8 @@ fn cannot_be_met(alone: &Outcome<f64>, objective: &Objective) -> UserError {
         LimitedLatency::E2el => ("e2el", alone.e2el, objective.e2el_ns),
         LimitedLatency::Ttft | LimitedLatency::Throughput => ("ttft", alone.ttft, objective.ttft_ns),
     };
-    let limit = limit.map_or(0.0, |limit| limit.as_seconds().get() * 1e3);
-    UserError::usage(format!(
-        "--slo cannot be met: with one request at a time, {name} is {:.1} ms (p99), above {limit:.1} ms",
-        spread.p99
-    ))
-    .hint("allow more time, shorten prompts or outputs, or choose a faster device or more devices")
+    let p99 = Nanos::new((spread.p99 * 1e6).round() as i64);
+    let above = limit.map(|limit| format!(", above {limit}")).unwrap_or_default();
+    UserError::usage(format!("--slo cannot be met: with one request at a time, {name} is {p99} (p99){above}"))
+        .hint("allow more time, shorten prompts or outputs, or choose a faster device or more devices")
 }

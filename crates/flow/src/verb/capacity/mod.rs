@@ -117,7 +117,7 @@ fn simulated(
     let varies = request.load.about.rate().is_some() || !matches!(request.load.about, LoadArrivals::File { .. });
     let (highest, unmet) = match request.objective.as_ref().filter(|_| varies) {
         Some(objective) => {
-            progress(Progress::Doing("searching the highest load within the target"));
+            progress(Progress::Doing("searching for the highest load within the target"));
             match highest::highest(&mut server, &request.load, objective, effort.highest) {
                 Ok(found) => (Some(found), None),
                 Err(error) => (None, Some(error)),

@@ -49,8 +49,8 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     page.table_or(&table, "The path is empty.");
     if !table.is_empty() {
         page.paragraph(
-            "The path leads from the last kernel back to the first record, always through what let each node start last. Its host \
-             causes count whether or not a device ran meanwhile, so they exceed the idle time of the same cause.",
+            "The path leads from the end of the run back to its first record, always through whatever was waited for last. Host time on \
+             it counts whether or not a device ran meanwhile, so it can differ from the idle time of the same cause.",
         );
     }
 }

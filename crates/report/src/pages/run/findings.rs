@@ -1,7 +1,7 @@
 //! Findings, the same on every front: what was found and where, what it rests on, what acting on it saves, and what to do.
 
 use types::view::{FindingView, RunView, Saving, SavingBasis};
-use types::{Base, EstimatedSaving, Finding, Severity, Stage};
+use types::{Base, EstimatedSaving, Finding, Nanos, Severity, Stage};
 
 use crate::render::Page;
 use crate::render::text::{capital, code, prose, sentence};
@@ -126,10 +126,10 @@ pub(crate) fn estimate(view: &FindingView<'_>) -> String {
     let Some(found) = &view.saving else { return "Estimated saving: unknown.".to_owned() };
     let EstimatedSaving { saves_low_ns, saves_high_ns, assumes, tried, .. } = &view.finding.saving;
     let at_most = assumes.as_ref().and_then(|assumes| assumes.facts.time("at_most"));
-    if let Some(at_most) = at_most.filter(|_| tried.is_none() && found.share.is_none_or(|share| share < NOTHING)) {
+    if let Some(at_most) = at_most.filter(|_| tried.is_none() && is_nothing(found)) {
         return format!(
-            "Estimated saving: none while the host is as slow as recorded; if it ran ahead of the GPU, this would save at most {at_most}. Not \
-             measured."
+            "Estimated saving: none beyond that of other findings when this timeline is replayed; at most {at_most} where nothing else \
+             takes its place. Not measured."
         );
     }
     let range = saves_low_ns.zip(*saves_high_ns).map(|(low, high)| [low.to_string(), high.to_string()]);
@@ -142,6 +142,11 @@ pub(crate) fn estimate(view: &FindingView<'_>) -> String {
     };
     let (range, assumes) = (range.unwrap_or_default(), assumes.unwrap_or_default());
     format!("Estimated saving: {}{range}{each}{assumes}; {measured}.", saving(found))
+}
+
+/// Whether a saving is as good as none.
+fn is_nothing(saving: &Saving) -> bool {
+    saving.saves_ns == Nanos::ZERO || saving.share.is_some_and(|share| share < NOTHING)
 }
 
 /// A text of a document as a sentence. Texts of older files are fragments.

@@ -75,7 +75,8 @@ fn number(run: &RunView<'_>) -> String {
             let time = one.time;
             let busy = format!("The GPU was busy for {} of {} ({})", time.busy_ns, time.span_ns, percent(Some(share)));
             let main = one.causes.first().filter(|(_, share)| share.is_some_and(|share| share >= WORTH_NAMING));
-            let main = main.map(|(idle, _)| format!("; {} of its idle time is {}", idle.ns, idle::cause(idle.cause)));
+            let main = main
+                .map(|(idle, _)| format!("; largest cause of idle time: {} ({})", idle::cause(idle.cause), idle.ns));
             format!("{busy}{}.", main.unwrap_or_default())
         }),
         _ => None,

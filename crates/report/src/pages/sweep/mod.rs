@@ -15,4 +15,4 @@ pub use chart::chart;
 pub use csv::csv;
 pub use markdown::page;
 pub use terminal::terminal;
-pub(crate) use terminal::{axes, caveats};
+pub(crate) use terminal::{assumed, axes, stopped};

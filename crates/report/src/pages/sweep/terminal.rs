@@ -49,12 +49,20 @@ pub fn terminal(sweep: &Sweep) -> String {
 }
 
 /// What a reader must know before the first number.
-pub(crate) fn caveats(sweep: &Sweep) -> Vec<String> {
+pub(super) fn caveats(sweep: &Sweep) -> Vec<String> {
+    stopped(sweep).into_iter().chain(assumed(sweep)).collect()
+}
+
+/// That it did not get to its end.
+pub(crate) fn stopped(sweep: &Sweep) -> Option<String> {
     let (done, all) = (grouped(sweep.points.len() as u128), grouped(sweep.points_planned));
-    let stopped = sweep.stopped.then(|| format!("The sweep stopped after {done} of {all} points."));
-    let devices = bases(sweep, true)
-        .map(|(device, basis)| format!("Forecasts for {device} rest at least partly on assumptions: {basis}."));
-    stopped.into_iter().chain(devices).collect()
+    sweep.stopped.then(|| format!("The sweep stopped after {done} of {all} points."))
+}
+
+/// What forecasts rest on that is assumed.
+pub(crate) fn assumed(sweep: &Sweep) -> impl Iterator<Item = String> {
+    bases(sweep, true)
+        .map(|(device, basis)| format!("Forecasts for {device} rest at least partly on assumptions: {basis}."))
 }
 
 /// What the forecasts rest on, device by device, where caveats do not say it.
