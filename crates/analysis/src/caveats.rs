@@ -1,10 +1,14 @@
 //! What a reader must know before the first number: what is missing, what disturbed the run, what its numbers rest on.
 
-use types::{Caveat, CaveatKind, Conditions, Facts, QualityCounter, Severity};
+use types::{Base, Caveat, CaveatKind, Conditions, DeviceTime, Facts, QualityCounter, Severity};
 
 use crate::disturbed;
 use crate::evidence::Evidence;
+use crate::statistics::share;
 use crate::subject::Subject;
+
+/// Share of a device's span from which a late start misleads.
+const MISLEADS: f64 = 0.05;
 
 /// Every caveat of a run, the gravest first. Those of the subject are known before anything is measured.
 pub(crate) fn caveats(
@@ -12,10 +16,11 @@ pub(crate) fn caveats(
     evidence: &Evidence<'_>,
     conditions: &Conditions,
     quality: &[QualityCounter],
+    device_time: &[DeviceTime],
 ) -> Vec<Caveat> {
     // The reasons of a partial run name what cannot be trusted.
     let first = partial(evidence).or_else(|| untrusted(quality));
-    let own = [first, disturbance(conditions), profiler_attached(evidence, conditions)];
+    let own = [first, unrecorded_work(device_time), disturbance(conditions), profiler_attached(evidence, conditions)];
     let mut caveats: Vec<Caveat> = own.into_iter().flatten().chain(subject.caveats.iter().cloned()).collect();
     caveats.sort_by_key(|caveat| caveat.kind);
     caveats
@@ -33,6 +38,18 @@ fn untrusted(quality: &[QualityCounter]) -> Option<Caveat> {
     let rows: Vec<Facts> =
         errors.map(|counter| Facts::new().with("counter", &counter.counter).with("value", counter.value)).collect();
     (!rows.is_empty()).then(|| Caveat::new(CaveatKind::DataQuality, Facts::new().with("counters", rows)))
+}
+
+/// A device shows nothing at the start although it had work. The one with most of that.
+fn unrecorded_work(device_time: &[DeviceTime]) -> Option<Caveat> {
+    let device = device_time.iter().max_by_key(|device| device.late_start_ns)?;
+    let part = share(device.late_start_ns.get() as f64, device.span_ns.get() as f64);
+    let facts = Facts::new().with("device", device.device.as_str()).with("time", device.late_start_ns).with_share(
+        "share",
+        part.filter(|part| *part >= MISLEADS)?,
+        Base::DeviceTime,
+    );
+    Some(Caveat::new(CaveatKind::UnrecordedWork, facts))
 }
 
 /// Other work on the machine took more of it than a median hides.
@@ -59,4 +76,19 @@ fn profiler_attached(evidence: &Evidence<'_>, conditions: &Conditions) -> Option
         );
         Caveat::new(CaveatKind::ProfilerAttached, facts)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn a_device_that_starts_late_may_have_been_busy() {
+        let device = |late: i64| DeviceTime { late_start_ns: Nanos::new(late), ..crate::sample::device_time(100) };
+        let found = unrecorded_work(&[device(0), device(50)]).expect("a caveat");
+        assert_eq!((found.kind, found.quantities.share("share")), (CaveatKind::UnrecordedWork, Some(0.5)));
+        assert_eq!(unrecorded_work(&[device(0), device(4)]), None);
+    }
 }

@@ -17,6 +17,10 @@ use crate::time::{Host, Span, Spans};
 
 /// Late kernels named.
 const LATE: usize = 3;
+/// Work starts microseconds after its launch where nothing holds it up.
+const LATE_START: Nanos = Nanos::new(1_000_000);
+/// One in so many of a gap is hardly any time.
+const HARDLY: i64 = 100;
 
 /// Every device of every timeline, in order.
 pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
@@ -141,20 +145,40 @@ fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<
     let exposed = communication.subtract(&compute);
     let copied = copies.subtract(&compute).subtract(&communication);
     let works = || rows.iter().map(|row| &timeline.work[*row as usize]);
+    let gaps = busy.gaps(window);
+    let host = Host::new(timeline, &attribution.launch, &rows, attribution.lulls());
+    let late_start = late_start(timeline, attribution, &host, &rows, window, gaps.as_slice().first().copied());
     Some(DeviceTime {
         device: placed.device(ordinal),
         rank: placed.rank,
         span_ns: window.length(),
         busy_ns: busy.total(),
         idle_ns: window.length() - busy.total(),
+        late_start_ns: late_start.unwrap_or_default(),
         compute_ns: compute.total(),
         communication_ns: communication.total(),
         communication_exposed_ns: exposed.total(),
         communication_awaited_ns: communication.subtract(&awake).total() - exposed.total(),
         copies_exposed_ns: copied.total(),
         copies: copy_times(works(), window, copied),
-        idle: idle_times(placed, &rows, &busy.gaps(window)),
+        idle: idle_times(placed, &host, &rows, &gaps),
     })
+}
+
+/// How long a device did nothing at the start of its window although work was launched. Where that is long, the queue of before the
+/// recording ran.
+fn late_start(
+    timeline: &Timeline,
+    attribution: &Attribution,
+    host: &Host,
+    rows: &[u32],
+    window: Span,
+    first: Option<Span>,
+) -> Option<Nanos> {
+    let gap = first.filter(|gap| (gap.start - window.start).get() <= gap.length().get() / HARDLY)?;
+    let (_, next) = behind(timeline, attribution, rows, gap);
+    let waited = host.divide(gap, next).of(IdleCause::Queued);
+    (waited >= LATE_START).then_some(waited)
 }
 
 /// Copies by direction, and memsets. `exposed` is when any ran and no kernel did.
@@ -189,9 +213,8 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
 }
 
 /// Gaps by cause.
-fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
+fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
     let timeline = placed.timeline;
-    let host = Host::new(timeline, &placed.attribution.launch, rows, placed.attribution.lulls());
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
     const QUIET: [IdleCause; 2] = [IdleCause::HostWork, IdleCause::HostUnknown];
     let mut quiet = QUIET.map(|_| Vec::new());
@@ -283,6 +306,19 @@ mod tests {
         let parts = (found.compute_ns, found.communication_exposed_ns, found.copies_exposed_ns);
         assert_eq!(parts, (Nanos::new(100), Nanos::new(100), Nanos::new(60)));
         assert_eq!((found.communication_ns.get(), found.copies[0].kind.as_str()), (150, "HtoD"));
+    }
+
+    #[test]
+    fn a_device_that_starts_late_is_told_from_one_that_waits_in_between() {
+        let late = |first: i64, start: i64| {
+            let found =
+                divided(&timeline(80_000_000, &[Launch::new(0, 10, first), Launch::new(200, start, 9_000_000)]));
+            found[0].late_start_ns
+        };
+        // Launched at 200 ns, and started after 50 ms: a queue from before may have run.
+        assert_eq!(late(100, 50_000_000), Nanos::new(49_999_795));
+        assert_eq!(late(100, 900_000), Nanos::ZERO);
+        assert_eq!(late(20_000_000, 50_000_000), Nanos::ZERO, "it had worked before");
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(crate) fn with_device(
     Metrics {
         schema: SchemaTag::default(),
         run: subject.run.clone(),
-        caveats: caveats::caveats(subject, evidence, &conditions, &quality),
+        caveats: caveats::caveats(subject, evidence, &conditions, &quality, &breakdown.device_time),
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
         conclusions: Conclusions { quality, ..conclusions },

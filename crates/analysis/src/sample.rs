@@ -153,6 +153,7 @@ pub(crate) fn device_time(span: i64) -> types::DeviceTime {
         span_ns: Nanos::new(span),
         busy_ns: Nanos::new(span),
         idle_ns: Nanos::ZERO,
+        late_start_ns: Nanos::ZERO,
         compute_ns: Nanos::new(span),
         communication_ns: Nanos::ZERO,
         communication_exposed_ns: Nanos::ZERO,

@@ -371,6 +371,7 @@ fn trace(path: &str, steps: &[i64], idle: i64) -> RunRecords {
     one.metrics.breakdown.device_time = vec![DeviceTime {
         busy_ns: compute_ns,
         idle_ns: ns,
+        late_start_ns: Nanos::ZERO,
         compute_ns,
         idle: vec![IdleTime { cause: IdleCause::Launching, ns, longest_ns: ns, inside: Vec::new() }],
         ..crate::sample::device_time((compute_ns + ns).get())

@@ -1,6 +1,6 @@
 //! Matrix products in single precision beside others in half of it: usually nobody asked for them.
 
-use types::{Base, DType, EstimatedSaving, Facts, Finding, Nanos, Severity};
+use types::{Base, ComputeUnit, DType, EstimatedSaving, Facts, Finding, Hardware, Nanos, Peak, Severity};
 
 use super::idle::some;
 use super::{Found, Run, own_kernels};
@@ -21,10 +21,34 @@ pub(super) const RULE: &str = "float32-gemms";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
+    let half = HalfPrecision::of(run.subject.hardware.as_ref());
+    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work, half)).collect()
 }
 
-fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+/// What a device computes in half precision at the rate of its matrix units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HalfPrecision {
+    Both,
+    /// Before Ampere.
+    Fp16,
+    Unknown,
+}
+
+impl HalfPrecision {
+    fn of(hardware: Option<&Hardware>) -> Self {
+        let has = |dtype: DType| {
+            let fast = |peak: &Peak| peak.dtype == dtype && peak.unit == ComputeUnit::Matrix;
+            hardware.is_some_and(|hardware| hardware.peaks.iter().any(fast))
+        };
+        match (has(DType::Bf16), has(DType::Fp16)) {
+            (true, true) => Self::Both,
+            (false, true) => Self::Fp16,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, precision: HalfPrecision) -> Option<Found> {
     let products = || {
         let is_product = |group: &&WorkGroup| matches!(group.family, Family::Gemm | Family::Gemv | Family::Convolution);
         device.groups.iter().filter(move |group| group.scope == stage).filter(is_product)
@@ -43,10 +67,15 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         return None;
     }
     let longest = products().find(|group| group.dtype.is_some_and(is_single))?;
+    let is_convolved = |group: &WorkGroup| group.family == Family::Convolution && group.dtype.is_some_and(is_single);
+    let with_convolutions = products().any(is_convolved);
     let facts = Facts::new()
         .with("where", stage.base())
+        .with_if("convolutions", with_convolutions)
+        .with_if("fp16", precision == HalfPrecision::Fp16)
+        .with_if("unknown", precision == HalfPrecision::Unknown)
         .with("single", single)
-        .with_share("single_share", part, Base::GemmTime)
+        .with_share("single_share", part, if with_convolutions { Base::ProductTime } else { Base::GemmTime })
         .with_share("wall_share", of_wall, stage.base())
         .with_known("half", some(half))
         .with("kernel", short_name(&longest.name))

@@ -20,6 +20,8 @@ use crate::scope::Scope;
 const LAUNCH: [Nanos; 2] = [Nanos::new(2_000), Nanos::new(2_500)];
 /// Nanoseconds for each node.
 const NODE: [i64; 2] = [200, 1];
+/// Other doings of the host that are shorter than this come with launching.
+const MOMENTS: Nanos = Nanos::new(100_000);
 /// Fewer launches than this are not worth a graph.
 const FEWEST: usize = 4;
 
@@ -53,9 +55,11 @@ pub(super) fn capture(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Sc
     }
 }
 
-/// Whether the time before a call ends a section.
+/// Whether the time before a call ends a section. What takes moments before each launch, such as the look into a cache of compiled
+/// kernels, is part of preparing it.
 fn breaks(call: &CallNode) -> bool {
-    call.doing != IdleCause::Launching || call.handed_over.is_some()
+    let is_other = call.doing != IdleCause::Launching && call.doing_ns >= MOMENTS;
+    is_other || call.handed_over.is_some()
 }
 
 /// Whether a graph can hold a call.

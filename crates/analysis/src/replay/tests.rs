@@ -75,6 +75,26 @@ fn a_host_bound_loop_gets_as_fast_as_its_device_with_a_graph() {
 }
 
 #[test]
+fn moments_in_a_compiler_come_with_a_launch_and_long_ones_stay_with_the_host() {
+    let with_compiler = |each: i64, compiles: i64| {
+        let mut timeline = loop_of(100, each, 10_000);
+        for step in 1..100 {
+            range(
+                &mut timeline,
+                "triton/compiler/compiler.py(444): _init_handles",
+                step * each - compiles,
+                step * each,
+            );
+        }
+        (time(&timeline, &[]), time(&timeline, &[Change::CudaGraphs]))
+    };
+    let (before, after) = with_compiler(50_000, 3_000);
+    assert!(before > 4_900_000 && after < 1_250_000, "{before} {after}");
+    let (before, after) = with_compiler(500_000, 300_000);
+    assert_eq!(before, after);
+}
+
+#[test]
 fn a_device_bound_loop_gains_nothing_from_a_graph_and_all_from_its_kernels() {
     let timeline = loop_of(100, 10_000, 50_000);
     let before = time(&timeline, &[]);

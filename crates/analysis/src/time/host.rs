@@ -266,10 +266,12 @@ fn captures<'a>(timeline: &Timeline, calls: impl Iterator<Item = &'a HostCall>) 
     marks.windows(2).filter(|pair| closed(pair)).map(|pair| Span::new(pair[0].1, pair[1].2)).collect()
 }
 
-/// Calls that are no launches, each the first of its function, that take as long as loading or initialising does.
+/// Calls that are no launches, each the first of its function, that take as long as loading or initialising does. Libraries that
+/// load call functions of allocation (`cudaFree`).
 fn first_calls<'a>(timeline: &'a Timeline, calls: impl Iterator<Item = &'a HostCall>) -> Vec<Span> {
+    let loads = |name: &str| matches!(cause_of_call(name), None | Some(IdleCause::Allocating));
     let is_plain: Vec<bool> =
-        timeline.names.iter().map(|(_, name)| cause_of_call(name).is_none() && !is_launch_or_switch(name)).collect();
+        timeline.names.iter().map(|(_, name)| loads(name) && !is_launch_or_switch(name)).collect();
     let mut firsts: BTreeMap<NameId, Span> = BTreeMap::new();
     for call in calls.filter(|call| is_plain[call.name.index()]) {
         let span = Span::new(call.start, call.end());

@@ -15,6 +15,7 @@ pub(crate) const fn title(kind: CaveatKind) -> &'static str {
         CaveatKind::ModelMisfit => "The model does not fit the trace.",
         CaveatKind::NotComparable => "Not comparable.",
         CaveatKind::DataQuality => "Incomplete data.",
+        CaveatKind::UnrecordedWork => "Work that is not recorded.",
         CaveatKind::Disturbed => "Machine disturbed.",
         CaveatKind::ProfilerAttached => "Profiler attached.",
         CaveatKind::UnreliableCalibration => "Unreliable calibration.",
@@ -32,6 +33,7 @@ pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
         CaveatKind::ModelMisfit => "MFU, MBU and roofline times are left out.",
         CaveatKind::NotComparable => "Do not attribute a difference to your change.",
         CaveatKind::DataQuality => "Check the coverage before you rely on a share.",
+        CaveatKind::UnrecordedWork => "Do not take the idle time for a loss.",
         CaveatKind::Disturbed => "Do not compare these times with those of another run.",
         CaveatKind::ProfilerAttached => "Rely on kernel times; take wall and idle times from a plain run.",
         CaveatKind::UnreliableCalibration => "Do not quote MFU, MBU or forecasts from this run.",
@@ -55,6 +57,9 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
         CaveatKind::DataQuality => {
             &["Some numbers cannot be trusted; see \"Data quality\".", "*counters {counter:title}: {value}."]
         }
+        CaveatKind::UnrecordedWork => &[
+            "For the first {time} ({share}) `{device}` shows no work although some was launched: work from before the recording may have run, which is not in any number below.",
+        ],
         CaveatKind::Disturbed => &[
             "Other work disturbed {disturbed} of {measured|measured run}, so times say as much about the machine as about the program.",
             "*causes Seen: {cause:clause}.",

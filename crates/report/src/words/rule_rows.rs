@@ -402,13 +402,17 @@ pub(crate) const RULES: &[RuleWords] = &[
     RuleWords {
         rule: "float32-gemms",
         title: "GEMMs in FP32",
-        claim: &["GEMMs in FP32 take {single} in {where} ({single_share})."],
+        claim: &["GEMMs[[?convolutions  and convolutions]] in FP32 take {single} in {where} ({single_share})."],
         evidence: &[
-            "GEMMs in half precision take {half}.",
-            "!half No GEMM is known to run in half precision; the FP32 GEMMs take {wall_share}.",
+            "Those in half precision take {half}.",
+            "!half None is known to run in half precision; those in FP32 take {wall_share}.",
             "The longest is `{kernel}`[[ from `{operator}`]]: {calls|call}.",
         ],
-        action: &["Run these GEMMs in BF16 or FP16."],
+        action: &[
+            "?fp16 Run them in FP16; this GPU has no matrix units for BF16.",
+            "?unknown Run them in half precision.",
+            "!fp16 !unknown Run them in BF16 or FP16.",
+        ],
         advice: &[
             "Find the source of the FP32 inputs: a module kept in FP32, a cast, a constant, or a model that was never cast. Half precision moves half the bytes; the estimate is that half, and compute-bound GEMMs gain more on tensor cores.",
         ],

@@ -137,6 +137,7 @@ pub(crate) fn base(base: Base) -> &'static str {
         Base::BusyTime => "GPU busy time",
         Base::KernelTime => "kernel time",
         Base::GemmTime => "GEMM time",
+        Base::ProductTime => "the time of GEMMs and convolutions",
         Base::OperatorTime => "operator time",
         Base::LostTime => "lost time",
         Base::CommunicationTime => "communication time",

@@ -17,6 +17,8 @@ pub enum CaveatKind {
     NotComparable,
     /// A counter says that numbers cannot be trusted.
     DataQuality,
+    /// A device shows nothing at the start although it had work.
+    UnrecordedWork,
     /// Other work on the machine disturbed the measurement.
     Disturbed,
     /// Times were taken with a profiler attached.

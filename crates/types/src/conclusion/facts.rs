@@ -69,6 +69,8 @@ pub enum Base {
     KernelTime,
     /// The time of all GEMMs.
     GemmTime,
+    /// The time of all GEMMs and convolutions.
+    ProductTime,
     /// The time of all operators.
     OperatorTime,
     /// The time that is lost.

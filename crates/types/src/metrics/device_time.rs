@@ -22,6 +22,10 @@ pub struct DeviceTime {
     pub busy_ns: Nanos,
     /// Nothing ran.
     pub idle_ns: Nanos,
+    /// Idle time at the start although work had been launched: the device may have run what was launched before the recording. Part of
+    /// `idle_ns`.
+    #[serde(default)]
+    pub late_start_ns: Nanos,
     /// At least one kernel ran that is not communication.
     pub compute_ns: Nanos,
     /// At least one communication kernel ran.

@@ -252,6 +252,7 @@ pub(super) const RULES: &[Rule] = &[
     ("xqa", Family::Attention, Some("tensorrt-llm")),
     ("mmha", Family::Attention, Some("tensorrt-llm")),
     ("sageattn", Family::Attention, Some("sageattention")),
+    ("sage_fwd", Family::Attention, Some("sageattention")),
     ("qk_int_sv", Family::Attention, Some("sageattention")),
     ("qk_int8_sv", Family::Attention, Some("sageattention")),
     ("attn_fwd", Family::Attention, Some("triton")),
