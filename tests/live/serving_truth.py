@@ -5,7 +5,7 @@
 import gzip, json, re, sys
 run, steps, out = sys.argv[1:4]
 metrics = json.load(open(f"{run}/metrics.json"))
-requests = [json.loads(line) for line in open(f"{run}/recorded_requests.jsonl")][1:]
+head, *requests = [json.loads(line) for line in open(f"{run}/recorded_requests.jsonl")]
 name = re.compile(r"llm-perf-[0-9a-f]+-\d+")
 places = {name.search(request["id"])[0]: place for place, request in enumerate(requests)}
 log = [json.loads(line) for line in gzip.open(steps, "rt")]
@@ -19,7 +19,7 @@ for step in metrics["steps"]["list"]:
 assert len(worked) == len(log), (len(worked), len(log))
 first = worked[0][0]
 zero = metrics["serving"]["join"]["offset_ns"]
-offset = log[0]["wall_ns"] - log[0]["mono_ns"]
+offset = 0 if head["clock"] == "epoch" else log[0]["wall_ns"] - log[0]["mono_ns"]
 for row in worked:
     for place in (0, 2, 3):
         row[place] -= first

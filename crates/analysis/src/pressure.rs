@@ -17,6 +17,8 @@ pub(crate) struct Pressure {
     pub(crate) preempted: Preempted,
     /// Output on its way back.
     pub(crate) back: WayBack,
+    /// The GPU idle between steps.
+    pub(crate) between: Between,
 }
 
 /// Decoding held up by prompts of other requests.
@@ -76,5 +78,18 @@ pub(crate) struct WayBack {
     /// Beyond the shortest.
     pub(crate) time: Nanos,
     pub(crate) shortest: Nanos,
+    pub(crate) longest: Nanos,
+}
+
+/// Between steps, while requests have steps to come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Between {
+    /// What requests wait for the host while nothing runs.
+    pub(crate) time: Nanos,
+    /// Pauses in which some request waits.
+    pub(crate) pauses: usize,
+    /// Idle time of a pause, median.
+    pub(crate) median: Option<Nanos>,
+    /// The most.
     pub(crate) longest: Nanos,
 }

@@ -50,6 +50,7 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
             "serving",
             matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
         )
+        .with_if("server", run.kind == Some(RunKindName::Serving))
         .with_if("training", run.kind == Some(RunKindName::Training))
         .with_if("repeats", stage != Scope::Rest && repeats(run, work));
     let graphs = work.graphs;

@@ -19,6 +19,7 @@ mod host_synchronisation;
 mod host_to_device_copies;
 mod host_work;
 mod idle;
+mod idle_between_steps;
 mod interrupted_decode;
 mod late_output;
 mod launch_bound;
@@ -77,7 +78,7 @@ const LATENCY_SHARE: &str = "latency_share";
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 34] = [
+const RULES: [Rule; 35] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -112,6 +113,7 @@ const RULES: [Rule; 34] = [
     (preemption::RULE, preemption::check),
     (interrupted_decode::RULE, interrupted_decode::check),
     (late_output::RULE, late_output::check),
+    (idle_between_steps::RULE, idle_between_steps::check),
 ];
 
 /// A finding, under which causes the time stands that it would save, and the change that would save it.

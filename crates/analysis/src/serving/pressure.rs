@@ -6,8 +6,9 @@ use super::membership::Member;
 use super::parts::Division;
 use super::placing::Arrival;
 use super::server_steps::ServerSteps;
-use crate::pressure::{Interrupted, Limit, Preempted, Pressure, Queue, WayBack};
+use crate::pressure::{Between, Interrupted, Limit, Preempted, Pressure, Queue, WayBack};
 use crate::statistics::share;
+use crate::time::Span;
 
 /// Share of waiting during which a limit is reached for it to be the reason.
 const MOSTLY: f64 = 0.5;
@@ -30,6 +31,7 @@ impl Joined<'_> {
             queue: self.queue(),
             preempted: self.preempted(),
             back: self.way_back(),
+            between: self.between(),
         }
     }
 
@@ -124,6 +126,28 @@ impl Joined<'_> {
                 .map(|one| one.tokens)
                 .sum::<Count>()
                 .get(),
+        }
+    }
+
+    /// Pauses behind steps that a request has been in and is not done with.
+    fn between(&self) -> Between {
+        let list = &self.steps.list;
+        let mut is_waited_for = vec![false; list.len()];
+        for (_, members, _) in &self.rows {
+            let places = members.first().zip(members.last()).map(|(first, last)| first.place..last.place);
+            is_waited_for[places.unwrap_or_default()].fill(true);
+        }
+        let idle = |place: usize| {
+            let pause = Span::new(list[place].device.end, list[place + 1].device.start.max(list[place].device.end));
+            pause.length() - self.steps.busy.total_within(pause)
+        };
+        let places = (0..list.len().saturating_sub(1)).filter(|place| is_waited_for[*place]);
+        let pauses: Vec<Nanos> = places.map(idle).collect();
+        Between {
+            time: self.rows.iter().map(|(.., parts)| parts.host_ns).sum(),
+            pauses: pauses.len(),
+            median: middle(pauses.iter().copied()),
+            longest: pauses.into_iter().max().unwrap_or_default(),
         }
     }
 

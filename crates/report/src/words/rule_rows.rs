@@ -238,6 +238,7 @@ pub(crate) const RULES: &[RuleWords] = &[
             "?repeats !graphs ?training Use `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.make_graphed_callables`; then fuse the remaining small kernels.",
             "?repeats !graphs !training Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
             "!repeats !graphs If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
+            "?server !graphs Serving engines capture graphs unless an option forbids it (vLLM: `--enforce-eager`; SGLang: `--disable-cuda-graph`).",
             "A faster CPU helps in proportion; a faster GPU does not help. Profilers slow the CPU down, so check the figure without one.",
         ],
     },
@@ -595,6 +596,21 @@ pub(crate) const RULES: &[RuleWords] = &[
         action: &["Check the client and the server's HTTP process for a lack of CPU time."],
         advice: &[
             "The GPU has finished by then. A client that is short of CPU time reads late; so does a server that serves many streams from one process (vLLM: `--api-server-count`).",
+        ],
+    },
+    RuleWords {
+        rule: "idle-between-steps",
+        title: "Idle between steps",
+        claim: &[
+            "Requests spend {latency_share} between the steps of the server, where the GPU is idle and waits for the host ({time} in total).",
+        ],
+        evidence: &[
+            "The GPU is idle for {median} between two steps (median), {longest} at most; requests wait in {pauses|pause}.",
+            "For {unseen} of its idle time, nothing recorded shows what the host does.",
+        ],
+        action: &["Shorten what the engine does between two steps."],
+        advice: &[
+            "Scheduling, sampling parameters, grammars, detokenisation and logging run there. Sample the engine's process (`py-spy`), or record Python stacks, to see which. An engine that schedules a step ahead hides this time (vLLM: `--async-scheduling`; SGLang does so unless `--disable-overlap-schedule` is given).",
         ],
     },
 ];

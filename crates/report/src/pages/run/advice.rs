@@ -5,7 +5,7 @@ use std::cmp::Ordering::Equal;
 use types::view::{FindingView, RunView, Saving};
 use types::{Nanos, Severity};
 
-use super::findings::{basis, place};
+use super::findings::{OF_LATENCY, basis, place};
 use crate::render::text::sentence;
 use crate::words::number::percent;
 use crate::words::rule;
@@ -14,8 +14,6 @@ use crate::words::rule;
 const WORTH_ADVICE: f64 = 0.01;
 /// Share of the whole that a saving must have to be called a problem.
 const WORTH_A_PROBLEM: f64 = 0.05;
-/// The quantity of a finding that says how much of the requests' latency it takes.
-const OF_LATENCY: &str = "latency_share";
 
 /// Something to do, and the findings that call for it.
 pub(super) struct Advice<'a> {
@@ -35,6 +33,11 @@ impl Advice<'_> {
         places.dedup();
         let place = if places == ["whole run"] { String::new() } else { format!(" ({})", places.join(" and ")) };
         format!("{}{place}: {}", sentence(self.action.trim_end_matches('.')), self.gain())
+    }
+
+    /// The part of the time that it would save, or of the requests' latency that it is about.
+    fn share(&self) -> Option<f64> {
+        self.latency.or(self.saves)
     }
 
     /// What it mends.
@@ -67,7 +70,7 @@ impl Advice<'_> {
     }
 }
 
-/// What to do: what delays requests before what keeps a device busy or idle, and the largest first. Only what is worth it.
+/// What to do, the largest share of the time or of the requests' latency first. Only what is worth it.
 pub(super) fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     let mut all: Vec<Advice<'a>> = Vec::new();
     for view in &run.findings {
@@ -85,8 +88,8 @@ pub(super) fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
             None => all.push(Advice { rule, action, findings: vec![view], saves, latency }),
         }
     }
-    all.retain(|one| one.latency.or(one.saves) >= Some(WORTH_ADVICE));
-    all.sort_by(|one, other| (other.latency, other.saves).partial_cmp(&(one.latency, one.saves)).unwrap_or(Equal));
+    all.retain(|one| one.share() >= Some(WORTH_ADVICE));
+    all.sort_by(|one, other| other.share().partial_cmp(&one.share()).unwrap_or(Equal));
     for one in &mut all {
         one.findings.sort_by_key(|view| std::cmp::Reverse(view.finding.saving.saves_ns));
         one.saves = one.saves.map(|share| share.min(1.0));
@@ -94,10 +97,10 @@ pub(super) fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     all
 }
 
-/// The finding that is called the problem: what delays requests most, else the first warning, else what saves most.
+/// The finding that is called the problem: under a load what matters most, else the first warning, else what saves most.
 pub(super) fn main_finding<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<&'a FindingView<'a>> {
     let first = advice.first();
-    let of_requests = first.filter(|one| one.latency.is_some());
+    let of_requests = first.filter(|_| advice.iter().any(|one| one.latency.is_some()));
     let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
     of_requests.map(|one| one.findings[0]).or_else(warning).or(first.map(|one| one.findings[0]))
 }

@@ -1,5 +1,7 @@
 //! Findings, the same on every front: what was found and where, what it rests on, what acting on it saves, and what to do.
 
+use std::cmp::Ordering::Equal;
+
 use types::view::{FindingView, RunView, Saving, SavingBasis};
 use types::{Base, EstimatedSaving, Finding, Nanos, Severity, Stage};
 
@@ -67,6 +69,8 @@ pub(super) fn brief(view: &FindingView<'_>) -> String {
     format!("{} ({}), {saves}", title(&view.finding.rule), place(view))
 }
 
+/// The quantity of a finding that says how much of the requests' latency it takes.
+pub(super) const OF_LATENCY: &str = "latency_share";
 /// Share that rounds to less than 0.1%.
 const NOTHING: f64 = 0.0005;
 
@@ -80,11 +84,18 @@ pub(crate) fn titles(rules: &[String]) -> String {
     rules.iter().map(|rule| title(rule)).collect::<Vec<_>>().join(", ")
 }
 
-/// The findings, the largest saving first; those without one keep their order.
+/// The findings, the largest saving or share of the requests' latency first; those without either keep their order.
 pub(crate) fn by_saving<'a>(run: &'a RunView<'a>) -> Vec<&'a FindingView<'a>> {
     let mut findings: Vec<_> = run.findings.iter().collect();
-    findings.sort_by_key(|view| std::cmp::Reverse(view.saving.as_ref().and(view.finding.saving.at_stake())));
+    findings.sort_by(|one, other| at_stake(other).partial_cmp(&at_stake(one)).unwrap_or(Equal));
     findings
+}
+
+/// The share of the time, or of the requests' latency, that a finding is about.
+fn at_stake(view: &FindingView<'_>) -> Option<f64> {
+    let stake = view.finding.saving.at_stake().zip(view.saving.and_then(|saving| saving.whole_ns));
+    let of_time = stake.map(|(stake, whole)| stake.get() as f64 / whole.get().max(1) as f64);
+    view.finding.quantities.share(OF_LATENCY).or(of_time)
 }
 
 /// Whether a finding is more than a line: it saves enough, or it is a warning.

@@ -1,0 +1,52 @@
+//! Requests wait for the host of their server between two steps, and the device for both.
+
+use types::{Base, Facts, Finding, IdleCause, Nanos, Severity};
+
+use super::idle::some;
+use super::{Found, Run};
+use crate::pressure::Between;
+use crate::statistics::share;
+
+/// Share of the requests' latency that it must take.
+const LEAST_SHARE: f64 = 0.1;
+
+/// The rule's name.
+pub(super) const RULE: &str = "idle-between-steps";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    found(run).into_iter().collect()
+}
+
+fn found(run: &Run<'_>) -> Option<Found> {
+    let pressure = run.pressure?;
+    let Between { time, pauses, median, longest } = pressure.between;
+    let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let idle = run.device_time.iter().flat_map(|device| &device.idle);
+    let unseen: Nanos = idle.filter(|idle| idle.cause == IdleCause::HostUnknown).map(|idle| idle.ns).sum();
+    let facts = Facts::new()
+        .with("time", time)
+        .with_share("latency_share", part, Base::Latency)
+        .with("pauses", pauses)
+        .with_known("median", median)
+        .with("longest", longest)
+        .with_known("unseen", some(unseen));
+    Some(Found::plain(Finding::new(RULE, Severity::Warning, None, facts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::under;
+    use crate::pressure::Pressure;
+
+    #[test]
+    fn a_host_that_requests_wait_for_is_named() {
+        let between = Between { time: Nanos::new(495), pauses: 3, median: Some(Nanos::new(4)), longest: Nanos::new(9) };
+        let pressure = Pressure { latency: Nanos::new(1_000), requests: 4, between, ..Pressure::default() };
+        let found = under(pressure.clone(), RULE).unwrap();
+        assert_eq!((found.quantities.share("latency_share"), found.quantities.count("pauses")), (Some(0.495), Some(3)));
+        assert!(!found.quantities.has("unseen") && found.saving.saves_ns.is_none());
+        let quick = Between { time: Nanos::new(26), ..between };
+        assert!(under(Pressure { between: quick, ..pressure }, RULE).is_none());
+    }
+}
