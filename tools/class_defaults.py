@@ -52,15 +52,13 @@ def described(cls: type[PreTrainedConfig], wanted: set[str]) -> tuple[dict, dict
     own = {name: value for name, value in cls.default_config_fields().items() if name in wanted and plain(value)}
     parts, classes = {}, {}
     for name, part in (getattr(cls, "sub_configs_defaults", None) or {}).items():
-        # Either a class, or what names one and says with what it is made.
+        # Either a class, or what names one. Its `init_kwargs` count only where a file has no such part at all.
         config, kind = getattr(part, "config_class", part), part.model_type
         if not kind or name not in PARTS:
             continue
         if not issubclass(config, PreTrainedConfig):
             config = CONFIG_MAPPING[kind]
-        stated = getattr(part, "init_kwargs", {}).items()
-        stated = {key: value for key, value in stated if key in wanted and plain(value)}
-        parts[name] = [kind, stated] if stated else [kind]
+        parts[name] = kind
         classes[kind] = config
     row = {"values": own, "names": names, "parts": parts}
     return {key: value for key, value in row.items() if value}, classes
@@ -84,11 +82,11 @@ def written(rows: dict) -> str:
 
 
 def main() -> int:
-    rows = table()
+    text = written(table())
     if "--check" not in sys.argv:
-        FILE.write_text(written(rows))
+        FILE.write_text(text)
         return 0
-    kept = json.loads(FILE.read_text())["classes"]
+    rows, kept = json.loads(text)["classes"], json.loads(FILE.read_text())["classes"]
     wrong = sorted(kind for kind in rows.keys() | kept.keys() if rows.get(kind) != kept.get(kind))
     for kind in wrong:
         print(f"{kind}: {kept.get(kind)} here, {rows.get(kind)} in transformers {transformers.__version__}")

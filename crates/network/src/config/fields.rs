@@ -131,7 +131,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn object(&self, name: &str) -> Result<Fields<'a>, ConfigProblem> {
         match self.get(name) {
             Some(Value::Object(object)) => {
-                let stated = object.get("model_type").and_then(Value::as_str);
+                // Some files call a part by the name of the whole.
+                let stated = object.get("model_type").and_then(Value::as_str).filter(|kind| self.kind() != Some(kind));
                 let kind = stated.or_else(|| self.class?.part(name)).map(str::to_owned);
                 let class = kind.as_deref().and_then(ClassDefaults::of);
                 Ok(Fields { object, path: self.field(name), class, kind, assumed: Rc::clone(&self.assumed) })
