@@ -22,6 +22,8 @@ TASKS = ["CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SEQ_TO_SEQ_CAUSAL_
 PARTS = {"text_config", "vision_config", "audio_config", "thinker_config", "language_config", "llm_config"}
 # What says how a model is used or stored, not how large it is.
 LEFT_OUT = {"dtype", "torch_dtype", "architectures", "id2label", "quantization_config", "is_encoder_decoder", "is_decoder"}
+# Older names that a class takes without listing them in its `attribute_map`.
+OLDER_NAMES = {"bloom": {"hidden_size": "n_embed"}, "falcon": {"hidden_size": "n_embed"}}
 
 
 def language_classes() -> set[str]:
@@ -48,6 +50,7 @@ def plain(value) -> bool:
 def described(cls: type[PreTrainedConfig], wanted: set[str]) -> tuple[dict, dict]:
     """One class, and the classes of its parts."""
     names = {name: other for name, other in cls.attribute_map.items() if name in wanted and name != other}
+    names |= OLDER_NAMES.get(cls.model_type, {})
     wanted = wanted | set(names.values())
     own = {name: value for name, value in cls.default_config_fields().items() if name in wanted and plain(value)}
     parts, classes = {}, {}

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::decoder::DecoderHead;
 use super::family::described::{self, Described};
 use super::fields::Fields;
 use super::{
@@ -195,8 +196,8 @@ pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<M
         return Err(problem);
     }
     let ModelConfig::Decoder(mut decoder) = read_named(&text, "")? else { return Err(problem) };
+    decoder.tied_embeddings = text.tied(&[fields, &place], decoder.tied_embeddings)?;
     for around in [fields, &place] {
-        decoder.tied_embeddings = around.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
         decoder.dtype = around.dtype()?.unwrap_or(decoder.dtype);
     }
     let whole = fields.text_list("architectures")?.into_iter().next();
@@ -205,38 +206,40 @@ pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<M
         whole => whole,
     };
     for around in [fields, &place] {
-        for field in around.names().filter(|name| is_a_part(name)) {
-            if let Some(part) = around.optional_object(field)?
+        for field in around.names().filter(|name| name.ends_with("_config")) {
+            if let Some(part) = around.optional_object(field).ok().flatten()
+                && is_left_out(field, &part)
                 && !decoder.left_out.iter().any(|known| known.field == field)
             {
-                decoder.left_out.push(decoder::LeftOut { field: field.to_owned(), parameters: estimated(&part)? });
+                decoder.left_out.push(decoder::LeftOut { field: field.to_owned(), parameters: estimated(&part) });
             }
         }
     }
     Ok(ModelConfig::Decoder(decoder))
 }
 
-/// Whether a field describes a part of a model beside its decoder.
-fn is_a_part(name: &str) -> bool {
-    const NO_PARTS: &[&str] = &[
-        "text_config",
-        "llm_config",
-        "language_config",
-        "thinker_config",
-        "quantization_config",
-        "compression_config",
-    ];
-    name.ends_with("_config") && !NO_PARTS.contains(&name)
+/// Names of the widths of a part, and of its layers.
+const WIDTHS: &[&str] = &["hidden_size", "embed_dim", "d_model", "width"];
+const LAYERS: &[&str] = &["num_hidden_layers", "depth", "layers", "encoder_layers"];
+
+/// Whether a field describes a part of a model beside its decoder: what is of a class, or has a size or parts of its own.
+fn is_left_out(field: &str, part: &Fields<'_>) -> bool {
+    const DECODERS: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
+    let has_parts = || part.names().any(|name| name.ends_with("_config"));
+    let is_tower = ["vision", "audio"].iter().any(|start| field.starts_with(start));
+    let is_part =
+        is_tower || part.kind().is_some() || part.spelling(WIDTHS).or(part.spelling(LAYERS)).is_some() || has_parts();
+    is_part && !DECODERS.contains(&field)
 }
 
-/// What layers of a transformer of these sizes have: four matrices of attention and two or three of the feed-forward.
-fn estimated(part: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
-    let width = part.optional_size_of(&["hidden_size", "embed_dim", "d_model", "width"])?;
-    let layers = part.optional_size_of(&["num_hidden_layers", "depth", "layers", "encoder_layers"])?;
-    let (Some(width), Some(layers)) = (width, layers) else { return Ok(None) };
-    let inner = part.optional_size_of(&["intermediate_size", "encoder_ffn_dim"])?.unwrap_or(4 * width);
+/// What layers of a transformer of these sizes have: four matrices of attention and two or three of the feed-forward. Absent
+/// where a size is, or is no number.
+fn estimated(part: &Fields<'_>) -> Option<u64> {
+    let size = |names: &[&str]| part.optional_size_of(names).ok().flatten();
+    let (width, layers) = (size(WIDTHS)?, size(LAYERS)?);
+    let inner = size(&["intermediate_size", "encoder_ffn_dim"]).unwrap_or(4 * width);
     let each = width.saturating_mul(4 * width + 2 * inner);
-    Ok(Some(each.saturating_mul(layers.min(super::fields::MOST_LAYERS))))
+    Some(each.saturating_mul(layers.min(super::fields::MOST_LAYERS)))
 }
 
 /// The fields of the decoder in a file of several parts, behind those around them.
@@ -316,7 +319,7 @@ impl Architecture {
             let same = |name: &String| stem(name) == stem(known.name);
             let renamed =
                 || OTHER_NAMES.iter().any(|(kind, _)| model_type.as_deref() == Some(kind)) && is_family(known);
-            !has_parts && (named.iter().any(same) || (!known.name.starts_with("Deepseek") && renamed()))
+            !has_parts && (named.iter().any(same) || renamed())
         };
         let found = architectures().iter().find(exact).or_else(|| architectures().iter().find(spelt));
         found.ok_or_else(|| {
@@ -361,14 +364,22 @@ fn stem(class: &str) -> String {
 }
 
 /// The head that the class a file names has on a decoder, which was read as the class `read`.
-pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<decoder::DecoderHead, ConfigProblem> {
+pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<DecoderHead, ConfigProblem> {
     let class = fields.text_list("architectures")?.into_iter().next().unwrap_or_default();
-    let scores = ["ForSequenceClassification", "ForTokenClassification"].iter().any(|head| class.ends_with(head));
-    let is_bare = class.ends_with("Model") && !class.ends_with("LMHeadModel") && !class.ends_with("ForRewardModel");
-    if scores {
-        return encoder::labels(fields).map(decoder::DecoderHead::Scores);
+    let scores = |bias: bool| encoder::labels(fields).map(|count| DecoderHead::Scores { count, bias });
+    match class.as_str() {
+        class if class.ends_with("ForSequenceClassification") => scores(false),
+        class if class.ends_with("ForTokenClassification") => scores(true),
+        "InternLM2ForRewardModel" => Ok(DecoderHead::Scores { count: 1, bias: false }),
+        class if class.ends_with("RewardModel") => {
+            let expected = "a class whose head is known: `...ForSequenceClassification` or `InternLM2ForRewardModel`";
+            Err(fields.wrong("architectures", format!("[\"{class}\"]"), expected))
+        }
+        class if class.ends_with("Model") && !class.ends_with("LMHeadModel") && class != read => {
+            Ok(DecoderHead::Absent)
+        }
+        _ => Ok(DecoderHead::Tokens),
     }
-    Ok(if is_bare && class != read { decoder::DecoderHead::Absent } else { decoder::DecoderHead::Tokens })
 }
 
 /// The known name most like `asked`.

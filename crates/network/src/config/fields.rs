@@ -101,24 +101,31 @@ pub(crate) struct Fields<'a> {
     /// What the published class takes where the file does not say.
     class: Option<&'static ClassDefaults>,
     kind: Option<String>,
-    /// Sizes that were taken from a class, with their paths.
+    /// What was left to a class, with its path.
     assumed: Rc<RefCell<BTreeMap<String, String>>>,
 }
 
-/// Fields that size nothing, or only what a checkpoint does not hold: nobody needs to be told of their defaults.
+/// Fields that change no size and no count: nobody needs to be told of their defaults.
 const NO_SIZES: &[&str] = &[
-    "max_position_embeddings",
-    "query_pre_attn_scalar",
+    "attn_temperature_tuning",
     "decoder_start_token_id",
+    "floor_scale",
+    "is_decoder",
     "n_group",
-    "topk_group",
     "no_rope_layer_interval",
-    "first_k_dense_replace",
-    "num_local_experts",
-    "sliding_window",
-    "temporal_patch_size",
-    "in_channels",
+    "norm_topk_prob",
+    "topk_group",
 ];
+
+/// Where a value is from.
+enum Found<'a> {
+    /// The file, which may say that there is none.
+    File(Option<&'a Value>),
+    /// The class.
+    Class(&'a Value),
+    /// Nowhere.
+    Absent,
+}
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(object: &'a Map<String, Value>) -> Self {
@@ -155,7 +162,7 @@ impl<'a> Fields<'a> {
         Self { class, ..self.clone() }
     }
 
-    /// Sizes that no file states and a class has, so far.
+    /// Sizes and switches that the file leaves to its class, so far.
     pub(crate) fn assumed(&self) -> BTreeMap<String, String> {
         self.assumed.borrow().clone()
     }
@@ -226,7 +233,7 @@ impl<'a> Fields<'a> {
 
     /// The same, where any is there.
     pub(crate) fn optional_size_of(&self, names: &[&str]) -> Result<Option<u64>, ConfigProblem> {
-        names.iter().find(|name| self.get(name).is_some()).map(|name| self.size(name)).transpose()
+        self.spelling(names).map(|name| self.size(name)).transpose()
     }
 
     /// A size, or a list of one for each layer that are all the same.
@@ -240,7 +247,7 @@ impl<'a> Fields<'a> {
 
     /// A size that has a published default.
     pub(crate) fn size_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
-        self.get(name).map_or(Ok(default), |value| self.as_size(name, value))
+        self.get(name).map_or_else(|| Ok(self.left_open(name, default)), |value| self.as_size(name, value))
     }
 
     /// That a size is one a network may have, so that products of sizes stay inside 64 bits.
@@ -255,12 +262,9 @@ impl<'a> Fields<'a> {
 
     /// A count that may be zero.
     pub(crate) fn count_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
-        self.get(name).map_or(Ok(default), |value| {
-            value
-                .as_u64()
-                .filter(|count| *count <= LARGEST_SIZE)
-                .ok_or_else(|| self.invalid(name, value, "a non-negative integer"))
-        })
+        let Some(value) = self.get(name) else { return Ok(self.left_open(name, default)) };
+        let count = value.as_u64().filter(|count| *count <= LARGEST_SIZE);
+        count.ok_or_else(|| self.invalid(name, value, "a non-negative integer"))
     }
 
     /// A positive number.
@@ -289,8 +293,21 @@ impl<'a> Fields<'a> {
 
     /// A truth value that has a published default.
     pub(crate) fn flag_or(&self, name: &str, default: bool) -> Result<bool, ConfigProblem> {
-        self.get(name)
-            .map_or(Ok(default), |value| value.as_bool().ok_or_else(|| self.invalid(name, value, "true or false")))
+        self.get(name).map_or(Ok(default), |value| self.as_flag(name, value))
+    }
+
+    /// Whether the head of this decoder, a part of what is `around`, shares the table of embeddings. Only what files state
+    /// counts around it: the classes of wholes take it for true or false whatever their decoders are.
+    pub(crate) fn tied(&self, around: &[&Fields<'_>], own: bool) -> Result<bool, ConfigProblem> {
+        const NAME: &str = "tie_word_embeddings";
+        if self.stated_flag(NAME)? == Some(true) {
+            return Ok(true);
+        }
+        around.iter().try_fold(own, |tied, around| Ok(around.stated_flag(NAME)?.unwrap_or(tied)))
+    }
+
+    fn as_flag(&self, name: &str, value: &Value) -> Result<bool, ConfigProblem> {
+        value.as_bool().ok_or_else(|| self.invalid(name, value, "true or false"))
     }
 
     /// A list of sizes or indices.
@@ -320,6 +337,28 @@ impl<'a> Fields<'a> {
         };
         let lists = value.as_array().and_then(|lists| lists.iter().map(list).collect::<Option<Vec<_>>>());
         lists.map(Some).ok_or_else(|| self.invalid(name, value, "a list of lists of strings"))
+    }
+
+    /// For each of so many layers whether it is of the second of two kinds, from lists of kinds and how often each is repeated,
+    /// such as `[[["global", "local"], 12]]`. Where the file has none the two kinds alternate twelve times.
+    pub(crate) fn repeated(&self, name: &str, kinds: [&str; 2], layers: usize) -> Result<Vec<bool>, ConfigProblem> {
+        let expected = format!("lists of `{}` and `{}` with counts that make {layers} layers", kinds[0], kinds[1]);
+        let alternating = serde_json::json!([[kinds, 12]]);
+        let value = self.get(name).unwrap_or(&alternating);
+        let part = |entry: &Value| -> Option<(Vec<bool>, usize)> {
+            let (list, count) = (entry.get(0)?.as_array()?, usize::try_from(entry.get(1)?.as_u64()?).ok()?);
+            let is_second =
+                |kind: &Value| kinds.iter().position(|known| Some(*known) == kind.as_str()).map(|at| at == 1);
+            Some((list.iter().map(is_second).collect::<Option<_>>()?, count))
+        };
+        let parts = value.as_array().and_then(|parts| parts.iter().map(part).collect::<Option<Vec<_>>>());
+        let repeat = |(list, count): (Vec<bool>, usize)| {
+            let entries = list.len().saturating_mul(count);
+            list.into_iter().cycle().take(entries)
+        };
+        // One more than fits is enough to see that there are too many.
+        let listed = parts.map(|parts| parts.into_iter().flat_map(repeat).take(layers + 1).collect::<Vec<_>>());
+        listed.filter(|listed| listed.len() == layers).ok_or_else(|| self.invalid(name, value, &expected))
     }
 
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, ConfigProblem> {
@@ -381,17 +420,63 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| self.invalid(name, value, "a positive integer"))
     }
 
-    /// The value under `name`, or what the class takes. A published `null` is as good as absent, and no default.
-    fn get(&self, name: &str) -> Option<&'a Value> {
-        let Some(class) = self.class else { return self.object.get(name).filter(|value| !value.is_null()) };
-        if let Some(stated) = class.names_of(name).find_map(|name| self.object.get(name)) {
-            return Some(stated).filter(|value| !value.is_null());
+    /// Where the value under `name` is. A published `null` is no value, and no default either.
+    fn look(&self, name: &str) -> Found<'a> {
+        let stated = |name: &str| self.object.get(name).map(|value| Some(value).filter(|value| !value.is_null()));
+        let Some(class) = self.class else { return stated(name).map_or(Found::Absent, Found::File) };
+        match class.names_of(name).find_map(stated) {
+            Some(stated) => Found::File(stated),
+            None => class.value(name).map_or(Found::Absent, Found::Class),
         }
-        let value = class.value(name)?;
-        if (value.is_u64() && !NO_SIZES.contains(&name)) || name == "tie_word_embeddings" {
+    }
+
+    /// The value under `name`, or what the class takes.
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        match self.look(name) {
+            Found::File(stated) => stated,
+            Found::Class(value) => {
+                if !value.is_f64() && !value.is_string() {
+                    self.assume(name, value);
+                }
+                Some(value)
+            }
+            Found::Absent => None,
+        }
+    }
+
+    /// What the file states under `name`, by whichever name.
+    fn stated_value(&self, name: &str) -> Option<&'a Value> {
+        match self.look(name) {
+            Found::File(stated) => stated,
+            _ => None,
+        }
+    }
+
+    /// `default`, which is said where the file leaves it to the class.
+    fn left_open(&self, name: &str, default: u64) -> u64 {
+        if matches!(self.look(name), Found::Absent) {
+            self.assume(name, &default);
+        }
+        default
+    }
+
+    /// Says that a size is none of the file's.
+    pub(crate) fn assume(&self, name: &str, value: &impl ToString) {
+        if self.class.is_some() && !NO_SIZES.contains(&name) {
             self.assumed.borrow_mut().insert(self.field(name), value.to_string());
         }
-        Some(value)
+    }
+
+    /// The first of these names that the file states, or else that the class has.
+    pub(crate) fn spelling<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        let stated = names.iter().find(|name| self.stated_value(name).is_some());
+        let known = || names.iter().find(|name| matches!(self.look(name), Found::Class(_)));
+        stated.or_else(known).copied()
+    }
+
+    /// A truth value that the file states.
+    pub(crate) fn stated_flag(&self, name: &str) -> Result<Option<bool>, ConfigProblem> {
+        self.stated_value(name).map(|value| self.as_flag(name, value)).transpose()
     }
 
     /// The path of `name`, for errors.

@@ -96,7 +96,7 @@ fn attention(fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, Config
 }
 
 fn window(fields: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
-    if fields.states("sliding_window") { fields.optional_size("sliding_window") } else { Ok(Some(4096)) }
+    fields.optional_size("sliding_window")
 }
 
 /// A cap that the class sets where the file does not mention it; `null` switches it off.

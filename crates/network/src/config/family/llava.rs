@@ -30,7 +30,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfi
         return Err(text.wrong("model_type", "no decoder", "a supported decoder family"));
     };
     let mut language = *language;
-    language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
+    language.tied_embeddings = text.tied(&[fields], language.tied_embeddings)?;
     let tower = tower(fields)?;
     let names = if tower.kind == SquareTowerKind::Clip { &CLIP } else { &SIGLIP };
     let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Bf16);

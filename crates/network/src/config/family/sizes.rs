@@ -55,6 +55,9 @@ impl Sizes {
             None if fields.optional_size("kv_lora_rank")?.is_some() => fields.size_or("qk_rope_head_dim", 64)?,
             None => {
                 fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
+                if !fields.states("head_dim") {
+                    fields.assume("head_dim", &(width / heads));
+                }
                 width / heads
             }
         };
@@ -253,24 +256,18 @@ fn activation(fields: &Fields<'_>) -> Result<ActivationKind, ConfigProblem> {
 
 /// The nonlinearity the file names, where it names one.
 pub(super) fn activation_of(fields: &Fields<'_>) -> Result<Option<ActivationKind>, ConfigProblem> {
-    for name in ["hidden_activation", "hidden_act", "activation_function"] {
-        if let Some(text) = fields.optional_text(name)? {
-            let known = activation_named(&text);
-            let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");
-            return known.map(Some).ok_or_else(wrong);
-        }
-    }
-    Ok(None)
+    let Some(name) = fields.spelling(&["hidden_activation", "hidden_act", "activation_function", "activation"]) else {
+        return Ok(None);
+    };
+    let text = fields.optional_text(name)?.unwrap_or_default();
+    let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");
+    activation_named(&text).map(Some).ok_or_else(wrong)
 }
 
 /// What is added in norms, under the names families give it.
 fn epsilon(fields: &Fields<'_>) -> Result<f64, ConfigProblem> {
-    for name in ["rms_norm_eps", "layer_norm_eps", "norm_epsilon", "norm_eps", "layer_norm_epsilon"] {
-        if let Some(epsilon) = fields.optional_number(name)? {
-            return Ok(epsilon);
-        }
-    }
-    Ok(1e-6)
+    const NAMES: &[&str] = &["rms_norm_eps", "layer_norm_eps", "norm_epsilon", "norm_eps", "layer_norm_epsilon"];
+    fields.spelling(NAMES).map_or(Ok(1e-6), |name| fields.number(name))
 }
 
 /// A nonlinearity by the name transformers gives it.

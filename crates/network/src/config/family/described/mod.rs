@@ -125,7 +125,8 @@ pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> R
     let (sliding, window) = row.windows(fields, &sizes)?;
     let bare = matches!(row.windows, Windows::AllBut { bare: true, .. });
     let mut decoder = sizes.decoder(&row.family, |index| {
-        let rotary = attention.rotary.filter(|_| !bare || sliding[index]);
+        // Without windows every layer has positions.
+        let rotary = attention.rotary.filter(|_| !bare || window.is_none() || sliding[index]);
         let attention = GroupedConfig { rotary, ..attention }.with_window(window.filter(|_| sliding[index]));
         (AttentionConfig::Grouped(attention), if mixes[index] { experts } else { feed_forward })
     });

@@ -112,6 +112,50 @@ fn granite_shared(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<Dec
     scaled(fields, decoder)
 }
 
+/// GPT-Neo's layers that see a window, as `attention_types` repeats them.
+fn local_layers(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
+    let local = fields.repeated("attention_types", ["global", "local"], decoder.layers.len())?;
+    let window = fields.size_or("window_size", 256)?;
+    for (layer, local) in decoder.layers.iter_mut().zip(local) {
+        if let AttentionConfig::Grouped(attention) = &mut layer.attention {
+            attention.detail.window = local.then_some(window);
+        }
+    }
+    Ok(decoder)
+}
+
+/// ChatGLM2 and later. The first generation, which goes by the same names, has biases, positions in two dimensions and a
+/// feed-forward without a gate.
+fn chatglm(fields: &Fields<'_>, decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
+    if let Some(field) = ["position_encoding_2d", "inner_hidden_size"].into_iter().find(|field| fields.states(field)) {
+        return Err(fields.wrong(
+            field,
+            "stated",
+            "no such field: the first ChatGLM-6B is not modelled, ChatGLM2 and later are",
+        ));
+    }
+    if !fields.flag_or("multi_query_attention", true)? {
+        return Err(fields.wrong("multi_query_attention", false, "true"));
+    }
+    Ok(decoder)
+}
+
+/// Baichuan's two published widths: positions are rotary at 4,096, and biases on scores, which nothing keeps, at 5,120.
+fn baichuan(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
+    match decoder.width {
+        4096 => Ok(decoder),
+        5120 => {
+            for layer in &mut decoder.layers {
+                if let AttentionConfig::Grouped(attention) = &mut layer.attention {
+                    attention.rotary = None;
+                }
+            }
+            Ok(decoder)
+        }
+        other => Err(fields.wrong("hidden_size", other, "4096 (7B, rotary positions) or 5120 (13B, ALiBi)")),
+    }
+}
+
 /// Names of GPT-2's parts.
 macro_rules! gpt {
     ($prefix:literal) => {
@@ -285,16 +329,7 @@ pub(in crate::config) static ROWS: &[Described] = &[
             positions: Positions::Learned(0),
             feed_forward: FeedForward::Plain,
             activation: ActivationKind::GeluTanh,
-            more: |fields, mut decoder| {
-                // Every other layer sees a window, by the list that all published files have.
-                let window = fields.size_or("window_size", 256)?;
-                for layer in decoder.layers.iter_mut().skip(1).step_by(2) {
-                    if let AttentionConfig::Grouped(attention) = &mut layer.attention {
-                        attention.detail.window = Some(window);
-                    }
-                }
-                Ok(decoder)
-            },
+            more: local_layers,
             ..row!(
                 "gpt_neo",
                 "gpt_neo",
@@ -620,7 +655,7 @@ pub(in crate::config) static ROWS: &[Described] = &[
         Described {
             biases: UNBIASED,
             fused: Some(FusedOrder::Blocks),
-            // The 13B model has position biases instead, which take no parameters.
+            more: baichuan,
             ..row!(
                 "baichuan",
                 "baichuan",
@@ -633,7 +668,11 @@ pub(in crate::config) static ROWS: &[Described] = &[
                     mlp: "MLP",
                     ..names!("Baichuan")
                 },
-                COMMON
+                Definitions {
+                    attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), with rotated q and k (7B) or slope * distance \
+                                added to scores (13B), over all cached keys and values",
+                    ..COMMON
+                }
             )
         }
     },
@@ -665,6 +704,7 @@ pub(in crate::config) static ROWS: &[Described] = &[
             fused: Some(FusedOrder::Blocks),
             positions: Positions::Rotary(0.5, RotaryLayout::Interleaved),
             feed_forward: FeedForward::Fused,
+            more: chatglm,
             ..row!(
                 "chatglm",
                 "chatglm",
