@@ -30,7 +30,7 @@ enum Reader {
 /// Every architecture: those with readers of their own, then those that are rows of data.
 pub(super) fn architectures() -> &'static [Architecture] {
     static ALL: LazyLock<Vec<Architecture>> = LazyLock::new(|| {
-        let described = described::ROWS.iter().map(|row| Architecture {
+        let described = described::rows().map(|row| Architecture {
             name: row.family.names.causal,
             model_type: row.model_type,
             read: Reader::Described(row),
@@ -83,7 +83,6 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Glm4ForCausalLM", "glm4", |fields| boxed(family::dense::read_glm4(fields))),
     decoder("MinistralForCausalLM", "ministral", |fields| boxed(family::dense::read_ministral(fields))),
     decoder("Ministral3ForCausalLM", "ministral3", |fields| boxed(family::dense::read_ministral3(fields))),
-    decoder("ArceeForCausalLM", "arcee", |fields| boxed(family::dense::read_arcee(fields))),
     decoder("NemotronForCausalLM", "nemotron", |fields| boxed(family::dense::read_nemotron(fields))),
     decoder("GemmaForCausalLM", "gemma", |fields| boxed(family::dense::read_gemma(fields))),
     decoder("CwmForCausalLM", "cwm", |fields| boxed(family::dense::read_cwm(fields))),
@@ -96,11 +95,8 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
     decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
     decoder("MiMoV2FlashForCausalLM", "mimo_v2_flash", |fields| boxed(family::sparse::read_mimo(fields))),
-    decoder("Starcoder2ForCausalLM", "starcoder2", |fields| boxed(family::classic::read_starcoder2(fields))),
     decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
     decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
-    decoder("GPT2LMHeadModel", "gpt2", |fields| boxed(family::classic::read_gpt2(fields))),
-    decoder("OPTForCausalLM", "opt", |fields| boxed(family::classic::read_opt(fields))),
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),

@@ -297,10 +297,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether the head of this decoder, a part of what is `around`, shares the table of embeddings. Only what files state
-    /// counts around it: the classes of wholes take it for true or false whatever their decoders are.
+    /// counts around it: the classes of wholes take it for true or false whatever their decoders are. In the classes of LLaVA a
+    /// decoder that says so ties whatever is said around it.
     pub(crate) fn tied(&self, around: &[&Fields<'_>], own: bool) -> Result<bool, ConfigProblem> {
         const NAME: &str = "tie_word_embeddings";
-        if self.stated_flag(NAME)? == Some(true) {
+        const FOLLOW_TEXT: &[&str] =
+            &["fast_vlm", "llava", "llava_next_video", "llava_onevision", "minimax_m3_vl", "video_llama_3"];
+        let follows = around.iter().any(|around| around.kind().is_some_and(|kind| FOLLOW_TEXT.contains(&kind)));
+        if follows && self.stated_flag(NAME)? == Some(true) {
             return Ok(true);
         }
         around.iter().try_fold(own, |tied, around| Ok(around.stated_flag(NAME)?.unwrap_or(tied)))

@@ -116,9 +116,6 @@ pub(crate) const MINISTRAL3: Family = Family {
     definitions: Definitions::COMMON,
 };
 
-pub(crate) const ARCEE: Family =
-    Family { home: "transformers.models.arcee.modeling_arcee", names: names!("Arcee"), definitions: PLAIN };
-
 pub(crate) const NEMOTRON: Family = Family {
     home: "transformers.models.nemotron.modeling_nemotron",
     names: Names { norm: "NemotronLayerNorm1P", ..names!("Nemotron") },
@@ -153,7 +150,6 @@ pub(crate) const FAMILIES: &[&Family] = &[
     &GLM4,
     &MINISTRAL,
     &MINISTRAL3,
-    &ARCEE,
     &NEMOTRON,
     &GEMMA,
     &CWM,
@@ -368,12 +364,6 @@ fn windowed(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfi
 pub(super) fn plain(fields: &Fields<'_>, sizes: &Sizes, bias: bool) -> Result<FeedForwardConfig, ConfigProblem> {
     let activation = activation_of(fields)?.unwrap_or(types::ActivationKind::SquaredRelu);
     Ok(FeedForwardConfig::Plain(PlainConfig { inner: sizes.intermediate, activation, bias }))
-}
-
-pub(in crate::config) fn read_arcee(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let (attention, plain) = (grouped(fields, &sizes)?, plain(fields, &sizes, sizes.mlp_bias)?);
-    Ok(sizes.decoder(&ARCEE, |_| (AttentionConfig::Grouped(attention), plain)))
 }
 
 pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {

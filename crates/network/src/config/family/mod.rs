@@ -39,7 +39,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
         [dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES];
     let own = [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten().copied();
     let own = own.chain(deepseek::LATER.iter().copied());
-    own.chain(described::ROWS.iter().map(|row| &row.family))
+    own.chain(described::rows().map(|row| &row.family))
 }
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.

@@ -3,9 +3,10 @@
 //! Biases and norms, where they stand, how positions are told apart, whether the feed-forward is gated or a mixture: a row
 //! says what its published class does. A family that needs a part of its own has a reader of its own.
 
+mod base;
 mod rows;
 
-pub(in crate::config) use rows::ROWS;
+pub(in crate::config) use rows::rows;
 
 use types::{ActivationKind, RotaryLayout};
 
@@ -97,6 +98,8 @@ struct Experts {
 enum Windows {
     /// None of them.
     None,
+    /// All of them.
+    All,
     /// Those that `layer_types` names.
     Listed,
     /// All but every so many, which have no rotary positions where the flag is set.
@@ -200,6 +203,7 @@ impl Described {
         let window = fields.optional_size("sliding_window")?;
         let sliding = match self.windows {
             Windows::None => vec![false; sizes.layers as usize],
+            Windows::All => vec![true; sizes.layers as usize],
             Windows::Listed => sizes.sliding(fields, |_| false)?,
             Windows::AllBut { every, default, .. } => {
                 let every = if fields.is_text(every) { default } else { fields.size_or(every, default)? };
