@@ -89,7 +89,7 @@ fn sizes_that_a_class_decides_are_said() {
     assert_eq!(said(small(json!({"model_type": "mistral", "sliding_window": null})), "sliding_window"), None);
     let opt = json!({"model_type": "opt", "hidden_size": 64, "num_attention_heads": 4, "word_embed_proj_dim": 64});
     assert_eq!(said(opt, "max_position_embeddings").as_deref(), Some("2048"));
-    assert_eq!(said(small(json!({"model_type": "qwen2"})), "head_dim").as_deref(), Some("16"));
+    assert_eq!(said(small(json!({"model_type": "mistral"})), "head_dim").as_deref(), Some("16"));
     let mut heads = small(json!({"model_type": "llama"}));
     heads.as_object_mut().unwrap().remove("num_key_value_heads");
     assert_eq!(said(heads, "num_key_value_heads").as_deref(), Some("4"));

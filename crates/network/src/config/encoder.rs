@@ -165,7 +165,7 @@ impl EncoderConfig {
             positions: fields.size_or("max_position_embeddings", 512)?,
             segments: fields.size_or("type_vocab_size", 2)?,
             epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
-            tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
+            tied_embeddings: fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
         })
@@ -175,6 +175,12 @@ impl EncoderConfig {
 /// Labels of a classifier: as many as are named, or two.
 pub(super) fn labels(fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
     let named = fields.optional_object("id2label")?.map(|labels| labels.names().count() as u64);
-    let stated = fields.size_or("num_labels", 2)?;
-    fields.at_most("num_labels", named.filter(|count| *count > 0).unwrap_or(stated), MOST_LABELS)
+    let count = match named.filter(|count| *count > 0) {
+        Some(count) => count,
+        None => fields.optional_size("num_labels")?.unwrap_or_else(|| {
+            fields.assume("num_labels", &2);
+            2
+        }),
+    };
+    fields.at_most("num_labels", count, MOST_LABELS)
 }

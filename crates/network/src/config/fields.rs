@@ -105,15 +105,24 @@ pub(crate) struct Fields<'a> {
     assumed: Rc<RefCell<BTreeMap<String, String>>>,
 }
 
+const TIED: &str = "tie_word_embeddings";
+
 /// Fields that change no size and no count: nobody needs to be told of their defaults.
 const NO_SIZES: &[&str] = &[
+    "activation",
+    "activation_function",
     "attn_temperature_tuning",
+    "classifier_activation",
+    "classifier_pooling",
     "decoder_start_token_id",
     "floor_scale",
+    "hidden_act",
+    "hidden_activation",
     "is_decoder",
     "n_group",
     "no_rope_layer_interval",
     "norm_topk_prob",
+    "projector_hidden_act",
     "topk_group",
 ];
 
@@ -123,6 +132,8 @@ enum Found<'a> {
     File(Option<&'a Value>),
     /// The class.
     Class(&'a Value),
+    /// The class has such a field, and computes it or does without.
+    Open,
     /// Nowhere.
     Absent,
 }
@@ -225,7 +236,23 @@ impl<'a> Fields<'a> {
         self.get(name).map(|value| self.as_size(name, value)).transpose()
     }
 
-    /// A size under the first of these names that is there.
+    /// A size that may be absent, which is said where the file does not say so.
+    pub(crate) fn size_or_none(&self, name: &str) -> Result<Option<u64>, ConfigProblem> {
+        let size = self.optional_size(name)?;
+        if size.is_none() {
+            self.left_open(name, "none");
+        }
+        Ok(size)
+    }
+
+    /// A size under the first of these names that file or class have: names of different sizes, of which one stands in.
+    pub(crate) fn first_size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
+        let known =
+            names.iter().find(|name| !matches!(self.look(name), Found::Open | Found::Absent | Found::File(None)));
+        self.size(known.or(names.last()).copied().unwrap_or_default())
+    }
+
+    /// A size under the first of these spellings that the file states, or else that the class has.
     pub(crate) fn size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
         let missing = || self.missing(names.last().copied().unwrap_or_default(), "a positive integer");
         self.optional_size_of(names)?.ok_or_else(missing)
@@ -296,18 +323,32 @@ impl<'a> Fields<'a> {
         self.get(name).map_or(Ok(default), |value| self.as_flag(name, value))
     }
 
+    /// Whether the head shares the table of embeddings, with what the family does where neither file nor class says.
+    pub(crate) fn ties(&self, default: bool) -> Result<bool, ConfigProblem> {
+        let tied = self.flag_or(TIED, default)?;
+        if matches!(self.look(TIED), Found::Open | Found::Absent) {
+            self.assume(TIED, &tied);
+        }
+        Ok(tied)
+    }
+
     /// Whether the head of this decoder, a part of what is `around`, shares the table of embeddings. Only what files state
     /// counts around it: the classes of wholes take it for true or false whatever their decoders are. In the classes of LLaVA a
     /// decoder that says so ties whatever is said around it.
     pub(crate) fn tied(&self, around: &[&Fields<'_>], own: bool) -> Result<bool, ConfigProblem> {
-        const NAME: &str = "tie_word_embeddings";
         const FOLLOW_TEXT: &[&str] =
             &["fast_vlm", "llava", "llava_next_video", "llava_onevision", "minimax_m3_vl", "video_llama_3"];
         let follows = around.iter().any(|around| around.kind().is_some_and(|kind| FOLLOW_TEXT.contains(&kind)));
-        if follows && self.stated_flag(NAME)? == Some(true) {
+        if follows && self.stated_flag(TIED)? == Some(true) {
             return Ok(true);
         }
-        around.iter().try_fold(own, |tied, around| Ok(around.stated_flag(NAME)?.unwrap_or(tied)))
+        around.iter().try_fold(own, |tied, around| {
+            let stated = around.stated_flag(TIED)?;
+            if stated.is_some() {
+                self.assumed.borrow_mut().remove(&self.field(TIED));
+            }
+            Ok(stated.unwrap_or(tied))
+        })
     }
 
     fn as_flag(&self, name: &str, value: &Value) -> Result<bool, ConfigProblem> {
@@ -328,8 +369,9 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// A list of sizes or indices, where there is one.
+    /// A list of sizes or indices, where there is one; which is said where the file leaves it to a class.
     pub(crate) fn optional_counts(&self, name: &str) -> Result<Option<Vec<u64>>, ConfigProblem> {
+        self.left_open(name, "as its class has them");
         self.get(name).map(|_| self.counts(name)).transpose()
     }
 
@@ -430,7 +472,10 @@ impl<'a> Fields<'a> {
         let Some(class) = self.class else { return stated(name).map_or(Found::Absent, Found::File) };
         match class.names_of(name).find_map(stated) {
             Some(stated) => Found::File(stated),
-            None => class.value(name).map_or(Found::Absent, Found::Class),
+            None => match class.value(name) {
+                Some(Value::Null) => Found::Open,
+                value => value.map_or(Found::Absent, Found::Class),
+            },
         }
     }
 
@@ -439,12 +484,12 @@ impl<'a> Fields<'a> {
         match self.look(name) {
             Found::File(stated) => stated,
             Found::Class(value) => {
-                if !value.is_f64() && !value.is_string() {
-                    self.assume(name, value);
+                if !value.is_f64() {
+                    self.assume(name, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
                 }
                 Some(value)
             }
-            Found::Absent => None,
+            Found::Open | Found::Absent => None,
         }
     }
 
@@ -456,19 +501,25 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// `default`, which is said where the file leaves it to the class.
-    fn left_open(&self, name: &str, default: u64) -> u64 {
-        if matches!(self.look(name), Found::Absent) {
+    /// Says that a value is none of the file's, unless nothing depends on it. What is quantised and rotated is no class's.
+    pub(crate) fn assume(&self, name: &str, value: &impl ToString) {
+        let is_part = |part: &str| part != "quantization_config" && !part.starts_with("rope_");
+        if self.path.split('.').all(is_part) && !NO_SIZES.contains(&name) {
+            self.assumed.borrow_mut().insert(self.field(name), value.to_string());
+        }
+    }
+
+    /// `default`, which is said where the file could have stated a value and does not.
+    pub(crate) fn left_open<T: ToString>(&self, name: &str, default: T) -> T {
+        let is_open = match self.look(name) {
+            Found::Open => true,
+            Found::Absent => self.class.is_none(),
+            _ => false,
+        };
+        if is_open {
             self.assume(name, &default);
         }
         default
-    }
-
-    /// Says that a size is none of the file's.
-    pub(crate) fn assume(&self, name: &str, value: &impl ToString) {
-        if self.class.is_some() && !NO_SIZES.contains(&name) {
-            self.assumed.borrow_mut().insert(self.field(name), value.to_string());
-        }
     }
 
     /// The first of these names that the file states, or else that the class has.

@@ -117,6 +117,7 @@ impl ConfigFile {
                 };
                 (fields, read)
             }
+            Err(problem @ ConfigProblem::Missing { .. }) => return Err(problem),
             Err(problem) => {
                 let read = text_only(&fields, problem)?;
                 (fields, read)

@@ -107,7 +107,10 @@ pub(in crate::config) fn read_falcon(fields: &Fields<'_>) -> Result<DecoderConfi
     let new = fields.flag_or("new_decoder_architecture", false)?;
     let multi_query = fields.flag_or("multi_query", true)?;
     let key_value_heads = match (new, multi_query) {
-        (true, _) => fields.optional_size_of(&["num_kv_heads", "n_head_kv"])?.unwrap_or(heads),
+        (true, _) => match fields.optional_size_of(&["num_kv_heads", "n_head_kv"])? {
+            Some(heads) => heads,
+            None => fields.size_or("num_kv_heads", heads)?,
+        },
         (false, true) => 1,
         (false, false) => heads,
     };
@@ -116,7 +119,7 @@ pub(in crate::config) fn read_falcon(fields: &Fields<'_>) -> Result<DecoderConfi
     let inner = fields.size_or("ffn_hidden_size", 4 * width)?;
     let mut sizes = Sizes::stated(fields, [width, heads, key_value_heads, layers, inner], epsilon)?;
     sizes.rotary = rotary(fields, 10_000.0, sizes.head_width)?;
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     let bias = fields.flag_or("bias", false)?;
     let activation = match fields.optional_text("activation")? {
         None => ActivationKind::Gelu,

@@ -242,7 +242,7 @@ fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProb
         (RotaryScaling::Yarn { factor, .. }, Some(all)) if factor > 1.0 => 0.1 * all * factor.ln() + 1.0,
         _ => 1.0,
     };
-    let query_rank = if fields.states("q_lora_rank") { fields.optional_size("q_lora_rank")? } else { Some(1536) };
+    let query_rank = fields.size_or_none("q_lora_rank")?;
     Ok(LatentConfig {
         heads: sizes.heads,
         query_rank,

@@ -216,10 +216,10 @@ fn after(mut decoder: DecoderConfig) -> DecoderConfig {
 /// Layers that see everything have no positions, where others see a window.
 pub(in crate::config) fn read_exaone4(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
-    let window = fields.optional_size("sliding_window")?;
+    let window = fields.size_or_none("sliding_window")?;
     let pattern =
         if fields.is_text("sliding_window_pattern") { 4 } else { fields.count_or("sliding_window_pattern", 4)? };
-    let sliding = sizes.sliding(fields, |index| pattern > 0 && !(index + 1).is_multiple_of(pattern))?;
+    let sliding = sizes.sliding_through(fields, window, |index| pattern > 0 && !(index + 1).is_multiple_of(pattern))?;
     let attention = GroupedConfig { head_norms: Some(HeadNorms::EachHead), ..sizes.grouped() };
     Ok(after(sizes.decoder(&EXAONE4, |index| {
         let seen = window.filter(|_| sliding[index]);
@@ -230,11 +230,11 @@ pub(in crate::config) fn read_exaone4(fields: &Fields<'_>) -> Result<DecoderConf
 
 pub(in crate::config) fn read_smollm3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let mut sizes = Sizes::read_with(fields, 2_000_000.0)?;
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     let attention = grouped(fields, &sizes)?;
-    let sliding = sizes.sliding(fields, |_| false)?;
     let window =
-        if fields.flag_or("use_sliding_window", false)? { fields.optional_size("sliding_window")? } else { None };
+        if fields.flag_or("use_sliding_window", false)? { fields.size_or_none("sliding_window")? } else { None };
+    let sliding = sizes.sliding_through(fields, window, |_| false)?;
     let turned = turned(fields, &sizes)?;
     Ok(sizes.decoder(&SMOLLM3, |index| {
         let rotary = attention.rotary.filter(|_| turned[index]);
@@ -286,7 +286,7 @@ pub(in crate::config) fn read_cohere2(fields: &Fields<'_>) -> Result<DecoderConf
 fn parallel(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
     decoder.norm.kind = NormKind::LayerWithoutBias;
     decoder.norm.placement = NormPlacement::Parallel { both: false };
-    decoder.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    decoder.tied_embeddings = fields.ties(true)?;
     decoder.logit_scale = Some(fields.number_or("logit_scale", 0.0625)?);
     Ok(decoder)
 }
@@ -300,7 +300,7 @@ pub(super) fn interleaved(mut attention: GroupedConfig) -> GroupedConfig {
 
 pub(in crate::config) fn read_ernie(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let mut sizes = Sizes::read_with(fields, 500_000.0)?;
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     sizes.mlp_bias = fields.flag_or("use_bias", false)?;
     Ok(sizes.uniform(&ERNIE, AttentionConfig::Grouped(ernie(fields, &sizes)?)))
 }
@@ -351,8 +351,8 @@ pub(in crate::config) fn read_cwm(fields: &Fields<'_>) -> Result<DecoderConfig, 
 /// A window in the layers `layer_types` names; in all where it names none.
 fn windowed(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read_with(fields, 1_000_000.0)?;
-    let window = fields.optional_size("sliding_window")?;
-    let sliding = sizes.sliding(fields, |_| window.is_some())?;
+    let window = fields.size_or_none("sliding_window")?;
+    let sliding = sizes.sliding_through(fields, window, |_| true)?;
     let attention = sizes.grouped();
     Ok(sizes.decoder(family, |index| {
         let window = window.filter(|_| sliding[index]);
@@ -378,7 +378,7 @@ pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderCon
 pub(in crate::config) fn read_gemma(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let head_width = fields.size_or("head_dim", 256)?;
     let mut sizes = Sizes::read(fields)?.head_width(head_width);
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     let attention = grouped(fields, &sizes)?;
     let mut decoder = sizes.uniform(&GEMMA, AttentionConfig::Grouped(attention));
     decoder.norm.kind = NormKind::RmsUnitOffset;

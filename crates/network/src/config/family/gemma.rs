@@ -85,7 +85,7 @@ fn sizes(fields: &Fields<'_>) -> Result<Sizes, ConfigProblem> {
     if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
         sizes.activation = ActivationKind::GeluTanh;
     }
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     Ok(sizes)
 }
 

@@ -47,6 +47,9 @@ pub(in crate::config) fn has_unknown_tower(fields: &Fields<'_>) -> bool {
 
 fn tower(fields: &Fields<'_>) -> Result<SquareTowerConfig, ConfigProblem> {
     let vision = fields.object("vision_config")?;
+    if !vision.states("model_type") {
+        vision.assume("model_type", &"clip_vision_model");
+    }
     let kind = match vision.optional_text("model_type")?.as_deref() {
         None | Some("clip_vision_model") => SquareTowerKind::Clip,
         Some("siglip_vision_model") => SquareTowerKind::Siglip,

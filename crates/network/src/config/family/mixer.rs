@@ -86,8 +86,7 @@ pub(in crate::config) fn read_mllama(fields: &Fields<'_>) -> Result<DecoderConfi
 pub(in crate::config) fn read_falcon_h1(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let part = mamba2(fields, &HYBRID_FIELDS)?;
-    let inner =
-        if fields.states("mamba_d_ssm") { fields.optional_size("mamba_d_ssm")?.unwrap_or(part.inner) } else { 1024 };
+    let inner = fields.optional_size("mamba_d_ssm")?.unwrap_or(part.inner);
     let StateSpaceKind::Heads { heads, groups, chunk, .. } = part.kind else { return Err(of_heads(fields)) };
     fields.divides(("mamba_d_ssm", inner), ("mamba_n_heads", heads))?;
     let normed = fields.flag_or("mamba_rms_norm", false)?;
@@ -116,11 +115,8 @@ fn of_heads(fields: &Fields<'_>) -> ConfigProblem {
 pub(in crate::config) fn read_lfm2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let stated = fields.size_of(&["block_ff_dim", "intermediate_size"])?;
     let mut sizes = Sizes::read_inner(fields, 1_000_000.0, adjusted(fields, stated)?)?;
-    sizes.tied_embeddings = if fields.states("tie_embedding") {
-        fields.flag_or("tie_embedding", true)?
-    } else {
-        fields.flag_or("tie_word_embeddings", true)?
-    };
+    sizes.tied_embeddings =
+        if fields.states("tie_embedding") { fields.flag_or("tie_embedding", true)? } else { fields.ties(true)? };
     let attends = fields.optional_counts("full_attn_idxs")?;
     let rule = |index: u64| attends.as_ref().is_some_and(|attends| !attends.contains(&index));
     let convolves = sizes.kinds(fields, ["full_attention", "conv"], rule)?;

@@ -55,10 +55,7 @@ impl Sizes {
             None if fields.optional_size("kv_lora_rank")?.is_some() => fields.size_or("qk_rope_head_dim", 64)?,
             None => {
                 fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
-                if !fields.states("head_dim") {
-                    fields.assume("head_dim", &(width / heads));
-                }
-                width / heads
+                fields.left_open("head_dim", width / heads)
             }
         };
         Ok(Self {
@@ -73,7 +70,7 @@ impl Sizes {
             mlp_bias: fields.flag_or("mlp_bias", false)?,
             epsilon: epsilon(fields)?,
             rotary: rotary(fields, theta, head_width)?,
-            tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            tied_embeddings: fields.ties(false)?,
             dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
@@ -103,7 +100,7 @@ impl Sizes {
             mlp_bias: false,
             epsilon,
             rotary: RotaryConfig { theta: 10_000.0, width: head_width, form },
-            tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            tied_embeddings: fields.ties(false)?,
             dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
@@ -202,6 +199,16 @@ impl Sizes {
         }
     }
 
+    /// Which layers attend through a window, where there are any.
+    pub(super) fn sliding_through(
+        &self,
+        fields: &Fields<'_>,
+        window: Option<u64>,
+        rule: impl Fn(u64) -> bool,
+    ) -> Result<Vec<bool>, ConfigProblem> {
+        window.map_or_else(|| Ok(vec![false; self.layers as usize]), |_| self.sliding(fields, rule))
+    }
+
     /// Which layers attend through a window: by `layer_types`, or by the family's rule where that is absent.
     pub(super) fn sliding(&self, fields: &Fields<'_>, rule: impl Fn(u64) -> bool) -> Result<Vec<bool>, ConfigProblem> {
         self.kinds(fields, ["full_attention", "sliding_attention"], rule)
@@ -214,7 +221,10 @@ impl Sizes {
         kinds: [&str; 2],
         rule: impl Fn(u64) -> bool,
     ) -> Result<Vec<bool>, ConfigProblem> {
-        self.listed(fields, "layer_types", kinds, rule)
+        let listed = self.listed(fields, "layer_types", kinds, rule)?;
+        let count = listed.iter().filter(|second| **second).count();
+        fields.left_open("layer_types", format!("{count} of {} {}", self.layers, kinds[1]));
+        Ok(listed)
     }
 
     /// The same of the list under `name`.

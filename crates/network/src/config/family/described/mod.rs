@@ -200,14 +200,17 @@ impl Described {
     }
 
     fn windows(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<(Vec<bool>, Option<u64>), ConfigProblem> {
-        let window = fields.optional_size("sliding_window")?;
+        let window = match self.windows {
+            Windows::None => None,
+            _ => fields.size_or_none("sliding_window")?,
+        };
         let sliding = match self.windows {
             Windows::None => vec![false; sizes.layers as usize],
             Windows::All => vec![true; sizes.layers as usize],
-            Windows::Listed => sizes.sliding(fields, |_| false)?,
+            Windows::Listed => sizes.sliding_through(fields, window, |_| false)?,
             Windows::AllBut { every, default, .. } => {
                 let every = if fields.is_text(every) { default } else { fields.size_or(every, default)? };
-                sizes.sliding(fields, |index| !(index + 1).is_multiple_of(every))?
+                sizes.sliding_through(fields, window, |index| !(index + 1).is_multiple_of(every))?
             }
         };
         Ok((sliding, window))
@@ -217,7 +220,7 @@ impl Described {
 impl Experts {
     /// Which layers have experts, and those.
     fn read(self, fields: &Fields<'_>, sizes: &Sizes) -> Result<(Vec<bool>, FeedForwardConfig), ConfigProblem> {
-        let inner = fields.size_of(self.inner)?;
+        let inner = fields.first_size_of(self.inner)?;
         let count = (self.count[0], fields.size_of(self.count)?);
         let stated = |names: &[&str], default: u64| {
             let name = names.iter().find(|name| fields.states(name)).or(names.first());
