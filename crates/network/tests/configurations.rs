@@ -159,3 +159,28 @@ fn without_a_window_every_layer_of_exaone_has_positions() {
     assert_eq!(of(Value::Null), [true; 4]);
     assert_eq!(of(json!(128)), [true, true, true, false]);
 }
+
+#[test]
+fn layers_of_decilm_are_as_wide_as_their_blocks_say_and_may_lack_a_part() {
+    let of = |blocks: Value| {
+        json!({"architectures": ["DeciLMForCausalLM"], "model_type": "nemotron-nas", "hidden_size": 384, "vocab_size": 100,
+            "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": null, "block_configs": blocks})
+    };
+    let attention = |group: u64| json!({"n_heads_in_group": group, "no_op": false, "replace_with_linear": false});
+    let none = json!({"no_op": true});
+    let config = of(json!([
+        {"attention": attention(4), "ffn": {"ffn_mult": 1.5, "no_op": false}},
+        {"attention": none, "ffn": {"intermediate_size": 128}},
+        {"attention": attention(2), "ffn": none},
+    ]));
+    // 2 * 1.5 * 384 / 3 is 384, in blocks of 256 that is 512. Four heads of 96 with one and with two pairs of key and value.
+    let first = 2 * 384 * 384 + 2 * 384 * 96 + 3 * 384 * 512 + 2 * 384;
+    let (second, third) = (3 * 384 * 128 + 384, 2 * 384 * 384 + 2 * 384 * 192 + 384);
+    assert_eq!(parameters(&config), first + second + third + 2 * 100 * 384 + 384);
+    let [one, two] = [json!({"attention": none, "ffn": none}), json!({"attention": attention(3), "ffn": none})];
+    assert!(refusal(&of(json!([one, one]))).contains("3 entries"));
+    let group = refusal(&of(json!([one, two, one])));
+    assert!(group.contains("`block_configs[1].attention.n_heads_in_group` is 3"), "{group}");
+    let linear = json!({"attention": {"replace_with_linear": true}, "ffn": none});
+    assert!(refusal(&of(json!([linear, one, one]))).contains("`block_configs[0].attention.replace_with_linear`"));
+}

@@ -199,6 +199,18 @@ impl<'a> Fields<'a> {
         self.get(name).map(|_| self.object(name)).transpose()
     }
 
+    /// The objects in the list under `name`.
+    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Fields<'a>>, ConfigProblem> {
+        let value = self.get(name).ok_or_else(|| self.missing(name, "a list of objects"))?;
+        let list = value.as_array().ok_or_else(|| self.invalid(name, value, "a list of objects"))?;
+        let each = |(at, entry): (usize, &'a Value)| {
+            let object = entry.as_object().ok_or_else(|| self.invalid(name, entry, "an object"))?;
+            let path = format!("{}[{at}]", self.field(name));
+            Ok(Fields { object, path, class: None, kind: None, assumed: Rc::clone(&self.assumed) })
+        };
+        list.iter().enumerate().map(each).collect()
+    }
+
     /// Names of all fields.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.object.keys().map(String::as_str)
