@@ -2,16 +2,16 @@
 
 use types::RotaryLayout;
 
-use super::sizes::{Sizes, activation_of, rotary_of};
+use super::sizes::{Sizes, rotary_of};
 use super::{Definitions, Family, NORMS_AROUND, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GatedConfig, GroupedConfig, HeadNorms, NormKind,
-    NormPlacement, PlainConfig,
+    NormPlacement,
 };
 use crate::config::fields::Fields;
 
-const AFTER: Definitions = Definitions {
+pub(super) const AFTER: Definitions = Definitions {
     layer: "h = x + post_attention_layernorm(self_attn(x)); y = h + post_feedforward_layernorm(mlp(h))",
     ..Definitions::COMMON
 };
@@ -24,22 +24,10 @@ const PARALLEL: Definitions = Definitions {
     ..Definitions::COMMON
 };
 
-const PLAIN: Definitions = Definitions { mlp: "y = down_proj(activation(up_proj(x)))", ..Definitions::COMMON };
-
-pub(crate) const GRANITE: Family = Family {
-    home: "transformers.models.granite.modeling_granite",
-    names: names!("Granite"),
-    definitions: Definitions {
-        layer: "h = x + m * self_attn(input_layernorm(x)); y = h + m * mlp(post_attention_layernorm(h)), with the residual \
-                multiplier m",
-        ..Definitions::COMMON
-    },
-};
-
-pub(crate) const OLMO2: Family = Family {
-    home: "transformers.models.olmo2.modeling_olmo2",
-    names: Names { layer_norms: NORMS_AROUND, ..names!("Olmo2") },
-    definitions: AFTER,
+pub(super) const GRANITE: Definitions = Definitions {
+    layer: "h = x + m * self_attn(input_layernorm(x)); y = h + m * mlp(post_attention_layernorm(h)), with the residual \
+            multiplier m",
+    ..Definitions::COMMON
 };
 
 pub(crate) const OLMO3: Family = Family {
@@ -82,12 +70,6 @@ pub(crate) const ERNIE: Family = Family {
     definitions: Definitions::COMMON,
 };
 
-pub(crate) const HUNYUAN: Family = Family {
-    home: "transformers.models.hunyuan_v1_dense.modeling_hunyuan_v1_dense",
-    names: names!("HunYuanDenseV1"),
-    definitions: super::qwen::QWEN3.definitions,
-};
-
 pub(crate) const GLM: Family =
     Family { home: "transformers.models.glm.modeling_glm", names: names!("Glm"), definitions: Definitions::COMMON };
 
@@ -116,44 +98,12 @@ pub(crate) const MINISTRAL3: Family = Family {
     definitions: Definitions::COMMON,
 };
 
-pub(crate) const NEMOTRON: Family = Family {
-    home: "transformers.models.nemotron.modeling_nemotron",
-    names: Names { norm: "NemotronLayerNorm1P", ..names!("Nemotron") },
-    definitions: Definitions { norm: "y = (x - mean(x)) / sqrt(var(x) + eps) * (1 + weight) + bias", ..PLAIN },
-};
-
-pub(crate) const GEMMA: Family = Family {
-    home: "transformers.models.gemma.modeling_gemma",
-    names: names!("Gemma"),
-    definitions: Definitions {
-        norm: "y = x / sqrt(mean(x^2) + eps) * (1 + weight)",
-        mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x))",
-        ..Definitions::COMMON
-    },
-};
-
 pub(crate) const CWM: Family =
     Family { home: "transformers.models.cwm.modeling_cwm", names: names!("Cwm"), definitions: Definitions::COMMON };
 
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[
-    &GRANITE,
-    &OLMO2,
-    &OLMO3,
-    &EXAONE4,
-    &SMOLLM3,
-    &COHERE,
-    &COHERE2,
-    &ERNIE,
-    &HUNYUAN,
-    &GLM,
-    &GLM4,
-    &MINISTRAL,
-    &MINISTRAL3,
-    &NEMOTRON,
-    &GEMMA,
-    &CWM,
-];
+pub(crate) const FAMILIES: &[&Family] =
+    &[&OLMO3, &EXAONE4, &SMOLLM3, &COHERE, &COHERE2, &ERNIE, &GLM, &GLM4, &MINISTRAL, &MINISTRAL3, &CWM];
 
 /// Attention with biases as `attention_bias` says, on all four projections.
 pub(super) fn grouped(fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, ConfigProblem> {
@@ -177,17 +127,6 @@ pub(super) fn scaled(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<
         }
     }
     Ok(decoder)
-}
-
-pub(in crate::config) fn read_granite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    scaled(fields, sizes.uniform(&GRANITE, AttentionConfig::Grouped(grouped(fields, &sizes)?)))
-}
-
-pub(in crate::config) fn read_olmo2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let attention = GroupedConfig { head_norms: Some(HeadNorms::AllHeads), ..grouped(fields, &sizes)? };
-    Ok(after(sizes.uniform(&OLMO2, AttentionConfig::Grouped(attention))))
 }
 
 pub(in crate::config) fn read_olmo3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
@@ -311,12 +250,6 @@ pub(super) fn ernie(fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig,
     Ok(interleaved(GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() }))
 }
 
-pub(in crate::config) fn read_hunyuan(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let attention = GroupedConfig { head_norms: Some(HeadNorms::EachHeadTurned), ..grouped(fields, &sizes)? };
-    Ok(sizes.uniform(&HUNYUAN, AttentionConfig::Grouped(attention)))
-}
-
 pub(in crate::config) fn read_glm(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     glm(fields, &GLM)
 }
@@ -358,32 +291,6 @@ fn windowed(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfi
         let window = window.filter(|_| sliding[index]);
         (AttentionConfig::Grouped(attention.with_window(window)), sizes.gated())
     }))
-}
-
-/// A feed-forward without a gate.
-pub(super) fn plain(fields: &Fields<'_>, sizes: &Sizes, bias: bool) -> Result<FeedForwardConfig, ConfigProblem> {
-    let activation = activation_of(fields)?.unwrap_or(types::ActivationKind::SquaredRelu);
-    Ok(FeedForwardConfig::Plain(PlainConfig { inner: sizes.intermediate, activation, bias }))
-}
-
-pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?.partial(fields, 0.5)?;
-    let (attention, plain) = (grouped(fields, &sizes)?, plain(fields, &sizes, sizes.mlp_bias)?);
-    let mut decoder = sizes.decoder(&NEMOTRON, |_| (AttentionConfig::Grouped(attention), plain));
-    decoder.norm.kind = NormKind::Layer;
-    decoder.norm.epsilon = fields.number_or("norm_eps", 1e-5)?;
-    Ok(decoder)
-}
-
-pub(in crate::config) fn read_gemma(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let head_width = fields.size_or("head_dim", 256)?;
-    let mut sizes = Sizes::read(fields)?.head_width(head_width);
-    sizes.tied_embeddings = fields.ties(true)?;
-    let attention = grouped(fields, &sizes)?;
-    let mut decoder = sizes.uniform(&GEMMA, AttentionConfig::Grouped(attention));
-    decoder.norm.kind = NormKind::RmsUnitOffset;
-    decoder.embedding_scale = Some((sizes.width as f64).sqrt());
-    Ok(decoder)
 }
 
 /// Queries, keys and values of one projection, as older decoders have them.

@@ -75,7 +75,7 @@ pub(crate) const GRANITE: Family = Family {
         mixture_module: "block_sparse_moe",
         ..names!("GraniteMoe")
     },
-    definitions: super::dense::GRANITE.definitions,
+    definitions: super::dense::GRANITE,
 };
 
 pub(crate) const HUNYUAN: Family = Family {

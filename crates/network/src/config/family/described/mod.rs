@@ -206,7 +206,7 @@ impl Described {
         };
         let sliding = match self.windows {
             Windows::None => vec![false; sizes.layers as usize],
-            Windows::All => vec![true; sizes.layers as usize],
+            Windows::All => sizes.sliding_through(fields, window, |_| true)?,
             Windows::Listed => sizes.sliding_through(fields, window, |_| false)?,
             Windows::AllBut { every, default, .. } => {
                 let every = if fields.is_text(every) { default } else { fields.size_or(every, default)? };

@@ -7,10 +7,17 @@ use super::super::base::{
 };
 use super::super::{Described, Positions, Switch, Windows};
 use crate::config::ConfigProblem;
-use crate::config::decoder::{DecoderConfig, NormKind, NormPlacement};
-use crate::config::family::dense::{GEMMA, GLM4, GRANITE, scaled};
-use crate::config::family::{Definitions, Names, names};
+use crate::config::decoder::{DecoderConfig, HeadNorms, NormKind, NormPlacement};
+use crate::config::family::dense::{AFTER, GLM4, GRANITE, scaled};
+use crate::config::family::qwen::QWEN3;
+use crate::config::family::{Definitions, NORMS_AROUND, Names, names};
 use crate::config::fields::Fields;
+
+const GEMMA: Definitions = Definitions {
+    norm: "y = x / sqrt(mean(x^2) + eps) * (1 + weight)",
+    mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x))",
+    ..COMMON
+};
 
 /// Norms behind attention and feed-forward unless the file says no, and Granite's factors.
 fn hyperclovax(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
@@ -32,6 +39,29 @@ fn vaultgemma(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<Decoder
 }
 
 pub(super) static ROWS: &[Described] = &[
+    const { Described { more: scaled, ..llama("granite", home!("granite"), names!("Granite"), GRANITE) } },
+    const {
+        let names = Names { layer_norms: NORMS_AROUND, ..names!("Olmo2") };
+        Described {
+            placement: NormPlacement::After,
+            head_norms: (HeadNorms::AllHeads, Switch::Always),
+            ..llama("olmo2", home!("olmo2"), names, AFTER)
+        }
+    },
+    const {
+        let names = names!("HunYuanDenseV1");
+        Described {
+            head_norms: (HeadNorms::EachHeadTurned, Switch::Always),
+            ..llama("hunyuan_v1_dense", home!("hunyuan_v1_dense"), names, QWEN3.definitions)
+        }
+    },
+    const {
+        Described {
+            norm: NormKind::RmsUnitOffset,
+            more: |_, decoder| Ok(DecoderConfig { embedding_scale: Some((decoder.width as f64).sqrt()), ..decoder }),
+            ..llama("gemma", home!("gemma"), names!("Gemma"), GEMMA)
+        }
+    },
     const {
         let names = Names { norm: "OlmoLayerNorm", ..names!("Olmo") };
         let definitions = Definitions { norm: "y = (x - mean(x)) / sqrt(var(x) + eps)", ..COMMON };
@@ -78,7 +108,7 @@ pub(super) static ROWS: &[Described] = &[
         Described {
             windows: Windows::Listed,
             more: |fields, decoder| scaled(fields, with_sinks(decoder)),
-            ..llama("granite_swa", home!("granite_swa"), names!("GraniteSWA"), GRANITE.definitions)
+            ..llama("granite_swa", home!("granite_swa"), names!("GraniteSWA"), GRANITE)
         }
     },
     const {
@@ -92,7 +122,7 @@ pub(super) static ROWS: &[Described] = &[
             activation: ActivationKind::GeluTanh,
             windows: Windows::Listed,
             more: vaultgemma,
-            ..llama("vaultgemma", home!("vaultgemma"), names, GEMMA.definitions)
+            ..llama("vaultgemma", home!("vaultgemma"), names, GEMMA)
         }
     },
 ];

@@ -6,7 +6,7 @@ use super::super::base::{
 use super::super::{Described, Experts, Switch, Windows};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{DecoderConfig, FeedForwardConfig, HeadNorms, NormPlacement, SharedConfig};
-use crate::config::family::dense::{OLMO2, scaled};
+use crate::config::family::dense::{AFTER, scaled};
 use crate::config::family::{NORMS_AROUND, Names, names};
 use crate::config::fields::Fields;
 
@@ -73,7 +73,7 @@ pub(super) static ROWS: &[Described] = &[
             placement: NormPlacement::After,
             head_norms: (HeadNorms::AllHeads, Switch::Always),
             experts: Some(Experts { normalised: false, ..EVERYWHERE }),
-            ..llama("flex_olmo", home!("flex_olmo"), names, OLMO2.definitions)
+            ..llama("flex_olmo", home!("flex_olmo"), names, AFTER)
         }
     },
     const {

@@ -22,6 +22,7 @@ fn opt(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig,
     refused_if(fields, decoder, ("layer_norm_elementwise_affine", false), "norms without weights are not modelled")
 }
 
+const DOWN: &str = "y = down_proj(activation(up_proj(x)))";
 const HALF: Positions = Positions::Rotary(0.5, RotaryLayout::Halves);
 
 pub(super) static ROWS: &[Described] = &[
@@ -128,11 +129,21 @@ pub(super) static ROWS: &[Described] = &[
         }
     },
     const {
-        let definitions = Definitions { mlp: "y = down_proj(activation(up_proj(x)))", ..COMMON };
         Described {
             feed_forward: FeedForward::Plain,
             activation: ActivationKind::SquaredRelu,
-            ..llama("arcee", home!("arcee"), names!("Arcee"), definitions)
+            ..llama("arcee", home!("arcee"), names!("Arcee"), Definitions { mlp: DOWN, ..COMMON })
+        }
+    },
+    const {
+        let norm = "y = (x - mean(x)) / sqrt(var(x) + eps) * (1 + weight) + bias";
+        let names = Names { norm: "NemotronLayerNorm1P", ..names!("Nemotron") };
+        Described {
+            norm: NormKind::Layer,
+            positions: HALF,
+            feed_forward: FeedForward::Plain,
+            activation: ActivationKind::SquaredRelu,
+            ..llama("nemotron", home!("nemotron"), names, Definitions { norm, mlp: DOWN, ..COMMON })
         }
     },
 ];
