@@ -7,6 +7,7 @@ Only fields that a reader in `crates/network/src/config` names are kept, and of 
 computes from other fields is the readers' business. Needs transformers, not torch.
 """
 
+import dataclasses
 import json
 import pathlib
 import re
@@ -22,6 +23,16 @@ TASKS = ["CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SEQ_TO_SEQ_CAUSAL_
 PARTS = {"text_config", "vision_config", "audio_config", "thinker_config", "language_config", "llm_config"}
 # What says how a model is used or stored, not how large it is.
 LEFT_OUT = {"dtype", "torch_dtype", "architectures", "id2label", "quantization_config", "is_encoder_decoder", "is_decoder"}
+# Older names that a class takes without listing them in its `attribute_map`.
+OLDER_NAMES = {"bloom": {"hidden_size": "n_embed"}, "falcon": {"hidden_size": "n_embed"}}
+# Fields that published files state and a class takes without declaring them.
+UNDECLARED = {
+    "deepseek_v4": ["compress_ratios"],
+    "falcon_h1": ["head_dim"],
+    "gemma4_text": ["num_global_key_value_heads"],
+    "mimo_v2_flash": ["sliding_window_size"],
+    "qwen3_moe": ["head_dim"],
+}
 
 
 def language_classes() -> set[str]:
@@ -35,32 +46,35 @@ def language_classes() -> set[str]:
 def read_fields() -> set[str]:
     names = set()
     for file in CONFIG.rglob("*.rs"):
-        names |= set(re.findall(r'"([a-z][a-z0-9_]*)"', file.read_text()))
+        names |= set(re.findall(r'"([a-z][A-Za-z0-9_]*)"', file.read_text()))
     return names - LEFT_OUT
 
 
 def plain(value) -> bool:
+    """Whether a default can be kept; `None` is that a class computes it, or that there is none."""
     if isinstance(value, (list, tuple)):
         return len(value) <= 64 and all(isinstance(entry, (int, str)) for entry in value)
-    return isinstance(value, (bool, int, float, str))
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def described(cls: type[PreTrainedConfig], wanted: set[str]) -> tuple[dict, dict]:
     """One class, and the classes of its parts."""
     names = {name: other for name, other in cls.attribute_map.items() if name in wanted and name != other}
+    names |= OLDER_NAMES.get(cls.model_type, {})
     wanted = wanted | set(names.values())
-    own = {name: value for name, value in cls.default_config_fields().items() if name in wanted and plain(value)}
+    nothing = dict.fromkeys(UNDECLARED.get(cls.model_type, []))
+    nothing |= {field.name: None for field in dataclasses.fields(cls) if field.default is None}
+    defaults = nothing | cls.default_config_fields()
+    own = {name: value for name, value in defaults.items() if name in wanted - PARTS and plain(value)}
     parts, classes = {}, {}
     for name, part in (getattr(cls, "sub_configs_defaults", None) or {}).items():
-        # Either a class, or what names one and says with what it is made.
+        # Either a class, or what names one. Its `init_kwargs` count only where a file has no such part at all.
         config, kind = getattr(part, "config_class", part), part.model_type
         if not kind or name not in PARTS:
             continue
         if not issubclass(config, PreTrainedConfig):
             config = CONFIG_MAPPING[kind]
-        stated = getattr(part, "init_kwargs", {}).items()
-        stated = {key: value for key, value in stated if key in wanted and plain(value)}
-        parts[name] = [kind, stated] if stated else [kind]
+        parts[name] = kind
         classes[kind] = config
     row = {"values": own, "names": names, "parts": parts}
     return {key: value for key, value in row.items() if value}, classes
@@ -84,11 +98,11 @@ def written(rows: dict) -> str:
 
 
 def main() -> int:
-    rows = table()
+    text = written(table())
     if "--check" not in sys.argv:
-        FILE.write_text(written(rows))
+        FILE.write_text(text)
         return 0
-    kept = json.loads(FILE.read_text())["classes"]
+    rows, kept = json.loads(text)["classes"], json.loads(FILE.read_text())["classes"]
     wrong = sorted(kind for kind in rows.keys() | kept.keys() if rows.get(kind) != kept.get(kind))
     for kind in wrong:
         print(f"{kind}: {kept.get(kind)} here, {rows.get(kind)} in transformers {transformers.__version__}")

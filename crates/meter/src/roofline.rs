@@ -94,8 +94,8 @@ pub struct Roofline<'a> {
     matrix: Vec<(DType, FlopsPerSecond)>,
     vector: FlopsPerSecond,
     launch: Option<Seconds>,
-    /// The type of weights that the device has no matrix unit for, and the type that their GEMMs run in.
-    widened: Option<(DType, DType)>,
+    /// The types of weights that the device has no matrix unit for, and the type that their GEMMs run in.
+    widened: Option<(Vec<DType>, DType)>,
 }
 
 impl<'a> Roofline<'a> {
@@ -137,8 +137,8 @@ impl<'a> Roofline<'a> {
         let instead = (!lacking.is_empty()).then_some(workload.dtype);
         let mut roofline = Self::new(hardware, kept.into_iter().chain(instead), launch)?;
         if let Some(rate) = roofline.matrix(workload.dtype) {
-            roofline.widened = lacking.first().map(|dtype| (*dtype, workload.dtype));
-            roofline.matrix.extend(lacking.into_iter().map(|dtype| (dtype, rate)));
+            roofline.matrix.extend(lacking.iter().map(|dtype| (*dtype, rate)));
+            roofline.widened = (!lacking.is_empty()).then_some((lacking, workload.dtype));
         }
         Ok(roofline)
     }
@@ -153,9 +153,14 @@ impl<'a> Roofline<'a> {
         self.matrix.iter().find_map(|(known, rate)| (*known == dtype).then_some(*rate))
     }
 
-    /// The type of weights that the device has no matrix unit for, and the type that their GEMMs run in.
-    pub fn widened(&self) -> Option<(DType, DType)> {
-        self.widened
+    /// The types of weights that the device has no matrix unit for, and the type that their GEMMs run in.
+    pub fn widened(&self) -> Option<(&[DType], DType)> {
+        self.widened.as_ref().map(|(stored, computed)| (stored.as_slice(), *computed))
+    }
+
+    /// The type that GEMMs of weights stored in `dtype` run in.
+    pub fn computed_in(&self, dtype: DType) -> DType {
+        self.widened().filter(|(stored, _)| stored.contains(&dtype)).map_or(dtype, |(_, computed)| computed)
     }
 
     /// Rate of everything else: elementwise work is done in single precision whatever the tensors are stored in.

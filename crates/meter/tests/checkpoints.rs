@@ -1,7 +1,7 @@
 //! Weight bytes of quantised checkpoints, read off their `quantization_config`, and whether they fit.
 
 use llm_perf_meter::hardware::Catalogue;
-use llm_perf_meter::{Footprint, Prediction, Roofline, WorkloadSettings, matrix_dtypes, predict};
+use llm_perf_meter::{Footprint, Prediction, Roofline, Subject, WorkloadSettings, matrix_dtypes, predict, summarise};
 use network::config::ModelConfig;
 use network::{Model, Preset};
 use serde_json::{Value, json};
@@ -182,10 +182,30 @@ fn types_that_a_device_lacks_are_widened_and_said_whoever_asks_for_them() {
     let of = |device: &str| {
         Roofline::of(catalogue.find(device).unwrap(), matrix_dtypes(&prediction), &workload, None).unwrap()
     };
-    assert_eq!(of("a100-sxm-80gb").widened(), Some((DType::Fp8, DType::Bf16)));
+    assert_eq!(of("a100-sxm-80gb").widened(), Some((&[DType::Fp8][..], DType::Bf16)));
     assert_eq!(of("h200").widened(), None);
     let rate = |device: &str, dtype| of(device).matrix(dtype).unwrap();
     assert_eq!(rate("a100-sxm-80gb", DType::Fp8), rate("a100-sxm-80gb", DType::Bf16));
+    let a100 = catalogue.find("a100-sxm-80gb").unwrap();
+    let both = Roofline::of(a100, [DType::Bf16, DType::Fp8, DType::Fp4], &workload, None).unwrap();
+    assert_eq!(both.widened(), Some((&[DType::Fp8, DType::Fp4][..], DType::Bf16)));
+    assert_eq!(both.computed_in(DType::Fp4), DType::Bf16);
+    // The head is in bf16, all other weights in fp8: one rate for both.
+    let (workload, prediction) = of_preset("deepseek-v3", Parallel::default(), Quantisation::default());
+    let roofline = Roofline::of(a100, matrix_dtypes(&prediction), &workload, None).unwrap();
+    let config = Preset::find("deepseek-v3").unwrap().config().unwrap();
+    let subject = Subject {
+        model_id: "deepseek-v3",
+        config_path: "builtin",
+        config: &config,
+        model: &Model::new(&config),
+        workload: &workload,
+        prediction: &prediction,
+        tool_version: "test",
+    };
+    let report = summarise(&subject, &roofline, std::slice::from_ref(&roofline));
+    let rates: Vec<_> = report.device.rates.iter().map(|rate| (rate.dtype, rate.unit.as_str())).collect();
+    assert_eq!(rates, [(DType::Bf16, "matrix"), (DType::Fp32, "vector")]);
 }
 
 #[test]

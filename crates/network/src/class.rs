@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::config::encoder::{self, EncoderFamily};
+use crate::config::encoder::{self, EncoderFamily, EncoderVariant};
 use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
 use crate::config::t5::{self, T5Family};
 use crate::config::vision::{PatchTowerNames, VisionLanguageNames};
@@ -255,11 +255,21 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
     let [model, tokens, classes, token_classes] = family.classes;
     let [attention, core, mixed] = family.attention;
     let output = "y = LayerNorm(dense(x) + residual)";
-    [
-        (model, "pooler(encoder(embeddings(tokens))), or the encoder's output if there is a head"),
+    let heads = [
         (tokens, "scores of all tokens at each position"),
         (classes, "scores of the whole text, from its first position"),
         (token_classes, "scores of each token"),
+    ];
+    let distil = [
+        (model, "transformer(embeddings(tokens))"),
+        (family.embeddings, "y = LayerNorm(words[ids] + positions)"),
+        (family.encoder, "all layers in sequence"),
+        (family.layer, "h = sa_layer_norm(x + attention(x)); y = output_layer_norm(h + ffn(h))"),
+        (attention, "y = out_lin(softmax(q k^T / sqrt(d)) v), over all positions"),
+        (family.output, "y = lin2(gelu(lin1(x)))"),
+    ];
+    let bert = [
+        (model, "pooler(encoder(embeddings(tokens))), or the encoder's output if there is a head"),
         (family.embeddings, "y = LayerNorm(words[ids] + positions + segments)"),
         (family.encoder, "all layers in sequence"),
         (family.layer, "h = attention(x); y = output(intermediate(h), h)"),
@@ -271,9 +281,9 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.pooler, "y = tanh(dense(x)) of the first position"),
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
         (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
-    ]
-    .map(|(name, definition)| class(name, family.home, definition))
-    .to_vec()
+    ];
+    let parts: &[_] = if family.variant == EncoderVariant::Distil { &distil } else { &bert };
+    heads.iter().chain(parts).map(|(name, definition)| class(name, family.home, definition)).collect()
 }
 
 /// The classes of a family with an encoder and a decoder of text.

@@ -7,7 +7,7 @@ mod part_sums;
 mod stages;
 mod timed_ops;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use network::{Model, config::ModelConfig};
 use types::{
@@ -249,10 +249,11 @@ fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
         .or_else(|| source(DType::Fp32, ComputeUnit::Matrix))
         .unwrap_or_default();
     // A type the matrix unit does not have runs at the vector rate, which is listed anyway.
-    let mut rates: Vec<_> = matrix_dtypes(prediction)
+    let computed: BTreeSet<DType> =
+        matrix_dtypes(prediction).into_iter().map(|dtype| roofline.computed_in(dtype)).collect();
+    let mut rates: Vec<_> = computed
         .into_iter()
         .filter_map(|dtype| {
-            let dtype = roofline.widened().filter(|(from, _)| *from == dtype).map_or(dtype, |(_, to)| to);
             let source = source(dtype, ComputeUnit::Matrix)?;
             Some(RateUsed { dtype, unit: "matrix".to_owned(), flops: roofline.matrix(dtype)?, source })
         })
@@ -306,10 +307,11 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
         texts.push(format!("Only the decoder of {whole} is modelled, on text: its other parts are not supported."));
     }
     texts.extend(of_checkpoint(subject));
-    if let Some((from, to)) = roofline.widened() {
+    if let Some((stored, computed)) = roofline.widened() {
+        let stored = stored.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(" or ");
         texts.push(format!(
-            "{} has no {from} matrix unit: weights stored in {from} are widened, and their GEMMs run in {to}, as engines do \
-             there.",
+            "{} has no {stored} matrix unit: weights stored in {stored} are widened, and their GEMMs run in {computed}, as \
+             engines do there.",
             roofline.hardware().name
         ));
     }

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::decoder::DecoderHead;
 use super::family::described::{self, Described};
 use super::fields::Fields;
 use super::{
@@ -29,7 +30,7 @@ enum Reader {
 /// Every architecture: those with readers of their own, then those that are rows of data.
 pub(super) fn architectures() -> &'static [Architecture] {
     static ALL: LazyLock<Vec<Architecture>> = LazyLock::new(|| {
-        let described = described::ROWS.iter().map(|row| Architecture {
+        let described = described::rows().map(|row| Architecture {
             name: row.family.names.causal,
             model_type: row.model_type,
             read: Reader::Described(row),
@@ -61,6 +62,8 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Glm4MoeLiteForCausalLM", "glm4_moe_lite", |fields| boxed(family::deepseek::read_glm_lite(fields))),
     decoder("YoutuForCausalLM", "youtu", |fields| boxed(family::deepseek::read_youtu(fields))),
     decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
+    decoder("Mistral4ForCausalLM", "mistral4", |fields| boxed(family::deepseek::read_mistral4(fields))),
+    decoder("DeciLMForCausalLM", "nemotron-nas", |fields| boxed(family::deci::read(fields))),
     decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),
     decoder("FalconMambaForCausalLM", "falcon_mamba", |fields| boxed(family::state_space::read_mamba(fields, true))),
     decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
@@ -69,22 +72,16 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Gemma3ForCausalLM", "gemma3_text", |fields| boxed(family::gemma::read_gemma3(fields))),
     decoder("GptOssForCausalLM", "gpt_oss", |fields| boxed(family::gpt_oss::read(fields))),
     decoder("SeedOssForCausalLM", "seed_oss", |fields| boxed(family::seed_oss::read(fields))),
-    decoder("GraniteForCausalLM", "granite", |fields| boxed(family::dense::read_granite(fields))),
-    decoder("Olmo2ForCausalLM", "olmo2", |fields| boxed(family::dense::read_olmo2(fields))),
     decoder("Olmo3ForCausalLM", "olmo3", |fields| boxed(family::dense::read_olmo3(fields))),
     decoder("Exaone4ForCausalLM", "exaone4", |fields| boxed(family::dense::read_exaone4(fields))),
     decoder("SmolLM3ForCausalLM", "smollm3", |fields| boxed(family::dense::read_smollm3(fields))),
     decoder("CohereForCausalLM", "cohere", |fields| boxed(family::dense::read_cohere(fields))),
     decoder("Cohere2ForCausalLM", "cohere2", |fields| boxed(family::dense::read_cohere2(fields))),
     decoder("Ernie4_5ForCausalLM", "ernie4_5", |fields| boxed(family::dense::read_ernie(fields))),
-    decoder("HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", |fields| boxed(family::dense::read_hunyuan(fields))),
     decoder("GlmForCausalLM", "glm", |fields| boxed(family::dense::read_glm(fields))),
     decoder("Glm4ForCausalLM", "glm4", |fields| boxed(family::dense::read_glm4(fields))),
     decoder("MinistralForCausalLM", "ministral", |fields| boxed(family::dense::read_ministral(fields))),
     decoder("Ministral3ForCausalLM", "ministral3", |fields| boxed(family::dense::read_ministral3(fields))),
-    decoder("ArceeForCausalLM", "arcee", |fields| boxed(family::dense::read_arcee(fields))),
-    decoder("NemotronForCausalLM", "nemotron", |fields| boxed(family::dense::read_nemotron(fields))),
-    decoder("GemmaForCausalLM", "gemma", |fields| boxed(family::dense::read_gemma(fields))),
     decoder("CwmForCausalLM", "cwm", |fields| boxed(family::dense::read_cwm(fields))),
     decoder("OlmoeForCausalLM", "olmoe", |fields| boxed(family::sparse::read_olmoe(fields))),
     decoder("Glm4MoeForCausalLM", "glm4_moe", |fields| boxed(family::sparse::read_glm4(fields))),
@@ -95,11 +92,8 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
     decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
     decoder("MiMoV2FlashForCausalLM", "mimo_v2_flash", |fields| boxed(family::sparse::read_mimo(fields))),
-    decoder("Starcoder2ForCausalLM", "starcoder2", |fields| boxed(family::classic::read_starcoder2(fields))),
     decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
     decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
-    decoder("GPT2LMHeadModel", "gpt2", |fields| boxed(family::classic::read_gpt2(fields))),
-    decoder("OPTForCausalLM", "opt", |fields| boxed(family::classic::read_opt(fields))),
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
@@ -115,6 +109,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("FalconH1ForCausalLM", "falcon_h1", |fields| boxed(family::mixer::read_falcon_h1(fields))),
     decoder("MllamaForCausalLM", "mllama_text_model", |fields| boxed(family::mixer::read_mllama(fields))),
     decoder("Lfm2ForCausalLM", "lfm2", |fields| boxed(family::mixer::read_lfm2(fields))),
+    decoder("Lfm2MoeForCausalLM", "lfm2_moe", |fields| boxed(family::mixer::read_lfm2_moe(fields))),
     decoder("JambaForCausalLM", "jamba", |fields| boxed(family::state_space::read_jamba(fields))),
     decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
     decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
@@ -129,6 +124,10 @@ const ARCHITECTURES: &[Architecture] = &[
     encoder("BertForMaskedLM", "bert", |fields| encoding(fields, &encoder::BERT)),
     encoder("BertForSequenceClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
     encoder("BertForTokenClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("DistilBertModel", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
+    encoder("DistilBertForMaskedLM", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
+    encoder("DistilBertForSequenceClassification", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
+    encoder("DistilBertForTokenClassification", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
     encoder("RobertaModel", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
     encoder("RobertaForMaskedLM", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
     encoder("RobertaForSequenceClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
@@ -195,8 +194,8 @@ pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<M
         return Err(problem);
     }
     let ModelConfig::Decoder(mut decoder) = read_named(&text, "")? else { return Err(problem) };
+    decoder.tied_embeddings = text.tied(&[fields, &place], decoder.tied_embeddings)?;
     for around in [fields, &place] {
-        decoder.tied_embeddings = around.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
         decoder.dtype = around.dtype()?.unwrap_or(decoder.dtype);
     }
     let whole = fields.text_list("architectures")?.into_iter().next();
@@ -205,38 +204,40 @@ pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<M
         whole => whole,
     };
     for around in [fields, &place] {
-        for field in around.names().filter(|name| is_a_part(name)) {
-            if let Some(part) = around.optional_object(field)?
+        for field in around.names().filter(|name| name.ends_with("_config")) {
+            if let Some(part) = around.optional_object(field).ok().flatten()
+                && is_left_out(field, &part)
                 && !decoder.left_out.iter().any(|known| known.field == field)
             {
-                decoder.left_out.push(decoder::LeftOut { field: field.to_owned(), parameters: estimated(&part)? });
+                decoder.left_out.push(decoder::LeftOut { field: field.to_owned(), parameters: estimated(&part) });
             }
         }
     }
     Ok(ModelConfig::Decoder(decoder))
 }
 
-/// Whether a field describes a part of a model beside its decoder.
-fn is_a_part(name: &str) -> bool {
-    const NO_PARTS: &[&str] = &[
-        "text_config",
-        "llm_config",
-        "language_config",
-        "thinker_config",
-        "quantization_config",
-        "compression_config",
-    ];
-    name.ends_with("_config") && !NO_PARTS.contains(&name)
+/// Names of the widths of a part, and of its layers.
+const WIDTHS: &[&str] = &["hidden_size", "embed_dim", "d_model", "width"];
+const LAYERS: &[&str] = &["num_hidden_layers", "depth", "layers", "encoder_layers"];
+
+/// Whether a field describes a part of a model beside its decoder: what is of a class, or has a size or parts of its own.
+fn is_left_out(field: &str, part: &Fields<'_>) -> bool {
+    const DECODERS: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
+    let has_parts = || part.names().any(|name| name.ends_with("_config"));
+    let is_tower = ["vision", "audio"].iter().any(|start| field.starts_with(start));
+    let is_part =
+        is_tower || part.kind().is_some() || part.spelling(WIDTHS).or(part.spelling(LAYERS)).is_some() || has_parts();
+    is_part && !DECODERS.contains(&field)
 }
 
-/// What layers of a transformer of these sizes have: four matrices of attention and two or three of the feed-forward.
-fn estimated(part: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
-    let width = part.optional_size_of(&["hidden_size", "embed_dim", "d_model", "width"])?;
-    let layers = part.optional_size_of(&["num_hidden_layers", "depth", "layers", "encoder_layers"])?;
-    let (Some(width), Some(layers)) = (width, layers) else { return Ok(None) };
-    let inner = part.optional_size_of(&["intermediate_size", "encoder_ffn_dim"])?.unwrap_or(4 * width);
+/// What layers of a transformer of these sizes have: four matrices of attention and two or three of the feed-forward. Absent
+/// where a size is, or is no number.
+fn estimated(part: &Fields<'_>) -> Option<u64> {
+    let size = |names: &[&str]| part.optional_size_of(names).ok().flatten();
+    let (width, layers) = (size(WIDTHS)?, size(LAYERS)?);
+    let inner = size(&["intermediate_size", "encoder_ffn_dim"]).unwrap_or(4 * width);
     let each = width.saturating_mul(4 * width + 2 * inner);
-    Ok(Some(each.saturating_mul(layers.min(super::fields::MOST_LAYERS))))
+    Some(each.saturating_mul(layers.min(super::fields::MOST_LAYERS)))
 }
 
 /// The fields of the decoder in a file of several parts, behind those around them.
@@ -316,7 +317,7 @@ impl Architecture {
             let same = |name: &String| stem(name) == stem(known.name);
             let renamed =
                 || OTHER_NAMES.iter().any(|(kind, _)| model_type.as_deref() == Some(kind)) && is_family(known);
-            !has_parts && (named.iter().any(same) || (!known.name.starts_with("Deepseek") && renamed()))
+            !has_parts && (named.iter().any(same) || renamed())
         };
         let found = architectures().iter().find(exact).or_else(|| architectures().iter().find(spelt));
         found.ok_or_else(|| {
@@ -361,14 +362,22 @@ fn stem(class: &str) -> String {
 }
 
 /// The head that the class a file names has on a decoder, which was read as the class `read`.
-pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<decoder::DecoderHead, ConfigProblem> {
+pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<DecoderHead, ConfigProblem> {
     let class = fields.text_list("architectures")?.into_iter().next().unwrap_or_default();
-    let scores = ["ForSequenceClassification", "ForTokenClassification"].iter().any(|head| class.ends_with(head));
-    let is_bare = class.ends_with("Model") && !class.ends_with("LMHeadModel") && !class.ends_with("ForRewardModel");
-    if scores {
-        return encoder::labels(fields).map(decoder::DecoderHead::Scores);
+    let scores = |bias: bool| encoder::labels(fields).map(|count| DecoderHead::Scores { count, bias });
+    match class.as_str() {
+        class if class.ends_with("ForSequenceClassification") => scores(false),
+        class if class.ends_with("ForTokenClassification") => scores(true),
+        "InternLM2ForRewardModel" => Ok(DecoderHead::Scores { count: 1, bias: false }),
+        class if class.ends_with("RewardModel") => {
+            let expected = "a class whose head is known: `...ForSequenceClassification` or `InternLM2ForRewardModel`";
+            Err(fields.wrong("architectures", format!("[\"{class}\"]"), expected))
+        }
+        class if class.ends_with("Model") && !class.ends_with("LMHeadModel") && class != read => {
+            Ok(DecoderHead::Absent)
+        }
+        _ => Ok(DecoderHead::Tokens),
     }
-    Ok(if is_bare && class != read { decoder::DecoderHead::Absent } else { decoder::DecoderHead::Tokens })
 }
 
 /// The known name most like `asked`.

@@ -61,3 +61,28 @@ impl ClassDefaults {
         self.names_of(name).find_map(|name| self.values.get(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_class_is_of_a_class_that_is_known() {
+        let parts = |kind: &str| ClassDefaults::of(kind).unwrap().parts.clone();
+        assert_eq!(parts("llava").get("text_config").map(String::as_str), Some("llama"));
+        for (kind, class) in CLASSES.iter() {
+            for (name, part) in &class.parts {
+                assert!(CLASSES.contains_key(part), "{kind}: {name} is `{part}`");
+            }
+        }
+    }
+
+    #[test]
+    fn both_tables_are_read_and_every_other_name_is_one() {
+        assert!(CLASSES.len() > 400, "{}", CLASSES.len());
+        assert!(CLASSES.contains_key("chatglm"));
+        for (kind, class) in CLASSES.iter() {
+            assert!(class.names.iter().all(|(name, own)| !name.is_empty() && !own.is_empty()), "{kind}");
+        }
+    }
+}

@@ -76,8 +76,13 @@ pub struct DecoderConfig {
 pub enum DecoderHead {
     /// Scores of all tokens.
     Tokens,
-    /// So many scores, without a bias: a classifier or reward model.
-    Scores(u64),
+    /// A classifier or reward model.
+    Scores {
+        /// Scores of a position.
+        count: u64,
+        /// Whether the projection to them has a bias.
+        bias: bool,
+    },
     /// Nothing: an embedder.
     Absent,
 }

@@ -1,4 +1,4 @@
-//! Encoders of text: BERT, RoBERTa and XLM-RoBERTa, as embedders, rerankers, classifiers and with their first head.
+//! Encoders of text: BERT, DistilBERT, RoBERTa and XLM-RoBERTa, as embedders, rerankers, classifiers and with their first head.
 
 use types::{ActivationKind, DType};
 
@@ -27,7 +27,7 @@ pub struct EncoderConfig {
     pub activation: ActivationKind,
     /// Rows of the table of positions.
     pub positions: u64,
-    /// Kinds of segments.
+    /// Kinds of segments; none where segments are not told apart.
     pub segments: u64,
     /// Added to the variance in norms.
     pub epsilon: f64,
@@ -73,12 +73,22 @@ pub(crate) struct EncoderFamily {
     pub(crate) module: &'static str,
     /// Row of the first position.
     pub(crate) first_position: u64,
-    /// Whether heads are those of RoBERTa, which pool in the classifier itself.
-    pub(crate) roberta_heads: bool,
+    /// How it differs from BERT.
+    pub(crate) variant: EncoderVariant,
+}
+
+/// Encoders that differ in more than names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EncoderVariant {
+    Bert,
+    /// Heads pool in the classifier itself.
+    Roberta,
+    /// No segments, no pooler, and flatter modules.
+    Distil,
 }
 
 macro_rules! encoder_family {
-    ($prefix:literal, $package:literal, $module:literal, $first:literal, $roberta:literal) => {
+    ($prefix:literal, $package:literal, $module:literal, $first:literal, $variant:expr) => {
         EncoderFamily {
             home: concat!("transformers.models.", $package, ".modeling_", $package),
             classes: [
@@ -101,19 +111,31 @@ macro_rules! encoder_family {
             heads: [concat!($prefix, "ClassificationHead"), concat!($prefix, "LMHead")],
             module: $module,
             first_position: $first,
-            roberta_heads: $roberta,
+            variant: $variant,
         }
     };
 }
 
-pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, false);
-pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, true);
-pub(crate) const CAMEMBERT: EncoderFamily = encoder_family!("Camembert", "camembert", "roberta", 2, true);
-pub(crate) const DATA2VEC: EncoderFamily = encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, true);
-pub(crate) const XLM_ROBERTA: EncoderFamily = encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, true);
+pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, EncoderVariant::Bert);
+pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, EncoderVariant::Roberta);
+pub(crate) const CAMEMBERT: EncoderFamily =
+    encoder_family!("Camembert", "camembert", "roberta", 2, EncoderVariant::Roberta);
+pub(crate) const DATA2VEC: EncoderFamily =
+    encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, EncoderVariant::Roberta);
+pub(crate) const XLM_ROBERTA: EncoderFamily =
+    encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, EncoderVariant::Roberta);
+
+pub(crate) const DISTILBERT: EncoderFamily = EncoderFamily {
+    embeddings: "Embeddings",
+    encoder: "Transformer",
+    layer: "TransformerBlock",
+    attention: ["DistilBertSelfAttention"; 3],
+    output: "FFN",
+    ..encoder_family!("DistilBert", "distilbert", "distilbert", 0, EncoderVariant::Distil)
+};
 
 /// Every family of encoders.
-pub(crate) const FAMILIES: [&EncoderFamily; 5] = [&BERT, &ROBERTA, &CAMEMBERT, &DATA2VEC, &XLM_ROBERTA];
+pub(crate) const FAMILIES: [&EncoderFamily; 6] = [&BERT, &DISTILBERT, &ROBERTA, &CAMEMBERT, &DATA2VEC, &XLM_ROBERTA];
 
 /// Most labels that are taken seriously.
 const MOST_LABELS: u64 = 1 << 20;
@@ -151,8 +173,11 @@ impl EncoderConfig {
         let layers = fields.size_or("num_hidden_layers", 12)?;
         fields.at_most("num_hidden_layers", layers, super::fields::MOST_LAYERS)?;
         fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
-        let activation = fields.optional_text("hidden_act")?.unwrap_or_else(|| "gelu".to_owned());
+        let name = fields.spelling(&["hidden_act", "activation"]).unwrap_or("hidden_act");
+        let activation = fields.optional_text(name)?.unwrap_or_else(|| "gelu".to_owned());
         let known = activation_named(&activation);
+        let distil = family.variant == EncoderVariant::Distil;
+        let inner = if distil { "hidden_dim" } else { "intermediate_size" };
         Ok(Self {
             family,
             head,
@@ -160,12 +185,12 @@ impl EncoderConfig {
             width,
             layers,
             heads,
-            inner: fields.size_or("intermediate_size", 3072)?,
-            activation: known.ok_or_else(|| fields.wrong("hidden_act", activation, "gelu, relu or silu"))?,
+            inner: fields.size_or(inner, 3072)?,
+            activation: known.ok_or_else(|| fields.wrong(name, activation, "gelu, relu or silu"))?,
             positions: fields.size_or("max_position_embeddings", 512)?,
-            segments: fields.size_or("type_vocab_size", 2)?,
+            segments: if distil { 0 } else { fields.size_or("type_vocab_size", 2)? },
             epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
-            tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
+            tied_embeddings: fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
         })
@@ -175,6 +200,12 @@ impl EncoderConfig {
 /// Labels of a classifier: as many as are named, or two.
 pub(super) fn labels(fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
     let named = fields.optional_object("id2label")?.map(|labels| labels.names().count() as u64);
-    let stated = fields.size_or("num_labels", 2)?;
-    fields.at_most("num_labels", named.filter(|count| *count > 0).unwrap_or(stated), MOST_LABELS)
+    let count = match named.filter(|count| *count > 0) {
+        Some(count) => count,
+        None => fields.optional_size("num_labels")?.unwrap_or_else(|| {
+            fields.assume("num_labels", &2);
+            2
+        }),
+    };
+    fields.at_most("num_labels", count, MOST_LABELS)
 }

@@ -101,24 +101,42 @@ pub(crate) struct Fields<'a> {
     /// What the published class takes where the file does not say.
     class: Option<&'static ClassDefaults>,
     kind: Option<String>,
-    /// Sizes that were taken from a class, with their paths.
+    /// What was left to a class, with its path.
     assumed: Rc<RefCell<BTreeMap<String, String>>>,
 }
 
-/// Fields that size nothing, or only what a checkpoint does not hold: nobody needs to be told of their defaults.
+const TIED: &str = "tie_word_embeddings";
+
+/// Fields that change no size and no count: nobody needs to be told of their defaults.
 const NO_SIZES: &[&str] = &[
-    "max_position_embeddings",
-    "query_pre_attn_scalar",
+    "activation",
+    "activation_function",
+    "attn_temperature_tuning",
+    "classifier_activation",
+    "classifier_pooling",
     "decoder_start_token_id",
+    "floor_scale",
+    "hidden_act",
+    "hidden_activation",
+    "is_decoder",
     "n_group",
-    "topk_group",
     "no_rope_layer_interval",
-    "first_k_dense_replace",
-    "num_local_experts",
-    "sliding_window",
-    "temporal_patch_size",
-    "in_channels",
+    "norm_topk_prob",
+    "projector_hidden_act",
+    "topk_group",
 ];
+
+/// Where a value is from.
+enum Found<'a> {
+    /// The file, which may say that there is none.
+    File(Option<&'a Value>),
+    /// The class.
+    Class(&'a Value),
+    /// The class has such a field, and computes it or does without.
+    Open,
+    /// Nowhere.
+    Absent,
+}
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(object: &'a Map<String, Value>) -> Self {
@@ -131,7 +149,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn object(&self, name: &str) -> Result<Fields<'a>, ConfigProblem> {
         match self.get(name) {
             Some(Value::Object(object)) => {
-                let stated = object.get("model_type").and_then(Value::as_str);
+                // Some files call a part by the name of the whole.
+                let stated = object.get("model_type").and_then(Value::as_str).filter(|kind| self.kind() != Some(kind));
                 let kind = stated.or_else(|| self.class?.part(name)).map(str::to_owned);
                 let class = kind.as_deref().and_then(ClassDefaults::of);
                 Ok(Fields { object, path: self.field(name), class, kind, assumed: Rc::clone(&self.assumed) })
@@ -154,7 +173,7 @@ impl<'a> Fields<'a> {
         Self { class, ..self.clone() }
     }
 
-    /// Sizes that no file states and a class has, so far.
+    /// Sizes and switches that the file leaves to its class, so far.
     pub(crate) fn assumed(&self) -> BTreeMap<String, String> {
         self.assumed.borrow().clone()
     }
@@ -178,6 +197,18 @@ impl<'a> Fields<'a> {
     /// The object under `name`, where there is one.
     pub(crate) fn optional_object(&self, name: &str) -> Result<Option<Fields<'a>>, ConfigProblem> {
         self.get(name).map(|_| self.object(name)).transpose()
+    }
+
+    /// The objects in the list under `name`.
+    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Fields<'a>>, ConfigProblem> {
+        let value = self.get(name).ok_or_else(|| self.missing(name, "a list of objects"))?;
+        let list = value.as_array().ok_or_else(|| self.invalid(name, value, "a list of objects"))?;
+        let each = |(at, entry): (usize, &'a Value)| {
+            let object = entry.as_object().ok_or_else(|| self.invalid(name, entry, "an object"))?;
+            let path = format!("{}[{at}]", self.field(name));
+            Ok(Fields { object, path, class: None, kind: None, assumed: Rc::clone(&self.assumed) })
+        };
+        list.iter().enumerate().map(each).collect()
     }
 
     /// Names of all fields.
@@ -217,7 +248,23 @@ impl<'a> Fields<'a> {
         self.get(name).map(|value| self.as_size(name, value)).transpose()
     }
 
-    /// A size under the first of these names that is there.
+    /// A size that may be absent, which is said where the file does not say so.
+    pub(crate) fn size_or_none(&self, name: &str) -> Result<Option<u64>, ConfigProblem> {
+        let size = self.optional_size(name)?;
+        if size.is_none() {
+            self.left_open(name, "none");
+        }
+        Ok(size)
+    }
+
+    /// A size under the first of these names that file or class have: names of different sizes, of which one stands in.
+    pub(crate) fn first_size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
+        let known =
+            names.iter().find(|name| !matches!(self.look(name), Found::Open | Found::Absent | Found::File(None)));
+        self.size(known.or(names.last()).copied().unwrap_or_default())
+    }
+
+    /// A size under the first of these spellings that the file states, or else that the class has.
     pub(crate) fn size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
         let missing = || self.missing(names.last().copied().unwrap_or_default(), "a positive integer");
         self.optional_size_of(names)?.ok_or_else(missing)
@@ -225,7 +272,7 @@ impl<'a> Fields<'a> {
 
     /// The same, where any is there.
     pub(crate) fn optional_size_of(&self, names: &[&str]) -> Result<Option<u64>, ConfigProblem> {
-        names.iter().find(|name| self.get(name).is_some()).map(|name| self.size(name)).transpose()
+        self.spelling(names).map(|name| self.size(name)).transpose()
     }
 
     /// A size, or a list of one for each layer that are all the same.
@@ -239,7 +286,7 @@ impl<'a> Fields<'a> {
 
     /// A size that has a published default.
     pub(crate) fn size_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
-        self.get(name).map_or(Ok(default), |value| self.as_size(name, value))
+        self.get(name).map_or_else(|| Ok(self.left_open(name, default)), |value| self.as_size(name, value))
     }
 
     /// That a size is one a network may have, so that products of sizes stay inside 64 bits.
@@ -254,12 +301,9 @@ impl<'a> Fields<'a> {
 
     /// A count that may be zero.
     pub(crate) fn count_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
-        self.get(name).map_or(Ok(default), |value| {
-            value
-                .as_u64()
-                .filter(|count| *count <= LARGEST_SIZE)
-                .ok_or_else(|| self.invalid(name, value, "a non-negative integer"))
-        })
+        let Some(value) = self.get(name) else { return Ok(self.left_open(name, default)) };
+        let count = value.as_u64().filter(|count| *count <= LARGEST_SIZE);
+        count.ok_or_else(|| self.invalid(name, value, "a non-negative integer"))
     }
 
     /// A positive number.
@@ -288,8 +332,39 @@ impl<'a> Fields<'a> {
 
     /// A truth value that has a published default.
     pub(crate) fn flag_or(&self, name: &str, default: bool) -> Result<bool, ConfigProblem> {
-        self.get(name)
-            .map_or(Ok(default), |value| value.as_bool().ok_or_else(|| self.invalid(name, value, "true or false")))
+        self.get(name).map_or(Ok(default), |value| self.as_flag(name, value))
+    }
+
+    /// Whether the head shares the table of embeddings, with what the family does where neither file nor class says.
+    pub(crate) fn ties(&self, default: bool) -> Result<bool, ConfigProblem> {
+        let tied = self.flag_or(TIED, default)?;
+        if matches!(self.look(TIED), Found::Open | Found::Absent) {
+            self.assume(TIED, &tied);
+        }
+        Ok(tied)
+    }
+
+    /// Whether the head of this decoder, a part of what is `around`, shares the table of embeddings. Only what files state
+    /// counts around it: the classes of wholes take it for true or false whatever their decoders are. In the classes of LLaVA a
+    /// decoder that says so ties whatever is said around it.
+    pub(crate) fn tied(&self, around: &[&Fields<'_>], own: bool) -> Result<bool, ConfigProblem> {
+        const FOLLOW_TEXT: &[&str] =
+            &["fast_vlm", "llava", "llava_next_video", "llava_onevision", "minimax_m3_vl", "video_llama_3"];
+        let follows = around.iter().any(|around| around.kind().is_some_and(|kind| FOLLOW_TEXT.contains(&kind)));
+        if follows && self.stated_flag(TIED)? == Some(true) {
+            return Ok(true);
+        }
+        around.iter().try_fold(own, |tied, around| {
+            let stated = around.stated_flag(TIED)?;
+            if stated.is_some() {
+                self.assumed.borrow_mut().remove(&self.field(TIED));
+            }
+            Ok(stated.unwrap_or(tied))
+        })
+    }
+
+    fn as_flag(&self, name: &str, value: &Value) -> Result<bool, ConfigProblem> {
+        value.as_bool().ok_or_else(|| self.invalid(name, value, "true or false"))
     }
 
     /// A list of sizes or indices.
@@ -306,8 +381,9 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// A list of sizes or indices, where there is one.
+    /// A list of sizes or indices, where there is one; which is said where the file leaves it to a class.
     pub(crate) fn optional_counts(&self, name: &str) -> Result<Option<Vec<u64>>, ConfigProblem> {
+        self.left_open(name, "as its class has them");
         self.get(name).map(|_| self.counts(name)).transpose()
     }
 
@@ -319,6 +395,28 @@ impl<'a> Fields<'a> {
         };
         let lists = value.as_array().and_then(|lists| lists.iter().map(list).collect::<Option<Vec<_>>>());
         lists.map(Some).ok_or_else(|| self.invalid(name, value, "a list of lists of strings"))
+    }
+
+    /// For each of so many layers whether it is of the second of two kinds, from lists of kinds and how often each is repeated,
+    /// such as `[[["global", "local"], 12]]`. Where the file has none the two kinds alternate twelve times.
+    pub(crate) fn repeated(&self, name: &str, kinds: [&str; 2], layers: usize) -> Result<Vec<bool>, ConfigProblem> {
+        let expected = format!("lists of `{}` and `{}` with counts that make {layers} layers", kinds[0], kinds[1]);
+        let alternating = serde_json::json!([[kinds, 12]]);
+        let value = self.get(name).unwrap_or(&alternating);
+        let part = |entry: &Value| -> Option<(Vec<bool>, usize)> {
+            let (list, count) = (entry.get(0)?.as_array()?, usize::try_from(entry.get(1)?.as_u64()?).ok()?);
+            let is_second =
+                |kind: &Value| kinds.iter().position(|known| Some(*known) == kind.as_str()).map(|at| at == 1);
+            Some((list.iter().map(is_second).collect::<Option<_>>()?, count))
+        };
+        let parts = value.as_array().and_then(|parts| parts.iter().map(part).collect::<Option<Vec<_>>>());
+        let repeat = |(list, count): (Vec<bool>, usize)| {
+            let entries = list.len().saturating_mul(count);
+            list.into_iter().cycle().take(entries)
+        };
+        // One more than fits is enough to see that there are too many.
+        let listed = parts.map(|parts| parts.into_iter().flat_map(repeat).take(layers + 1).collect::<Vec<_>>());
+        listed.filter(|listed| listed.len() == layers).ok_or_else(|| self.invalid(name, value, &expected))
     }
 
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, ConfigProblem> {
@@ -380,17 +478,72 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| self.invalid(name, value, "a positive integer"))
     }
 
-    /// The value under `name`, or what the class takes. A published `null` is as good as absent, and no default.
-    fn get(&self, name: &str) -> Option<&'a Value> {
-        let Some(class) = self.class else { return self.object.get(name).filter(|value| !value.is_null()) };
-        if let Some(stated) = class.names_of(name).find_map(|name| self.object.get(name)) {
-            return Some(stated).filter(|value| !value.is_null());
+    /// Where the value under `name` is. A published `null` is no value, and no default either.
+    fn look(&self, name: &str) -> Found<'a> {
+        let stated = |name: &str| self.object.get(name).map(|value| Some(value).filter(|value| !value.is_null()));
+        let Some(class) = self.class else { return stated(name).map_or(Found::Absent, Found::File) };
+        match class.names_of(name).find_map(stated) {
+            Some(stated) => Found::File(stated),
+            None => match class.value(name) {
+                Some(Value::Null) => Found::Open,
+                value => value.map_or(Found::Absent, Found::Class),
+            },
         }
-        let value = class.value(name)?;
-        if (value.is_u64() && !NO_SIZES.contains(&name)) || name == "tie_word_embeddings" {
+    }
+
+    /// The value under `name`, or what the class takes.
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        match self.look(name) {
+            Found::File(stated) => stated,
+            Found::Class(value) => {
+                if !value.is_f64() {
+                    self.assume(name, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+                }
+                Some(value)
+            }
+            Found::Open | Found::Absent => None,
+        }
+    }
+
+    /// What the file states under `name`, by whichever name.
+    fn stated_value(&self, name: &str) -> Option<&'a Value> {
+        match self.look(name) {
+            Found::File(stated) => stated,
+            _ => None,
+        }
+    }
+
+    /// Says that a value is none of the file's, unless nothing depends on it. What is quantised and rotated is no class's.
+    pub(crate) fn assume(&self, name: &str, value: &impl ToString) {
+        let is_part = |part: &str| part != "quantization_config" && !part.starts_with("rope_");
+        if self.path.split('.').all(is_part) && !NO_SIZES.contains(&name) {
             self.assumed.borrow_mut().insert(self.field(name), value.to_string());
         }
-        Some(value)
+    }
+
+    /// `default`, which is said where the file could have stated a value and does not.
+    pub(crate) fn left_open<T: ToString>(&self, name: &str, default: T) -> T {
+        let is_open = match self.look(name) {
+            Found::Open => true,
+            Found::Absent => self.class.is_none(),
+            _ => false,
+        };
+        if is_open {
+            self.assume(name, &default);
+        }
+        default
+    }
+
+    /// The first of these names that the file states, or else that the class has.
+    pub(crate) fn spelling<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        let stated = names.iter().find(|name| self.stated_value(name).is_some());
+        let known = || names.iter().find(|name| matches!(self.look(name), Found::Class(_)));
+        stated.or_else(known).copied()
+    }
+
+    /// A truth value that the file states.
+    pub(crate) fn stated_flag(&self, name: &str) -> Result<Option<bool>, ConfigProblem> {
+        self.stated_value(name).map(|value| self.as_flag(name, value)).transpose()
     }
 
     /// The path of `name`, for errors.

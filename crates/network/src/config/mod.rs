@@ -117,6 +117,7 @@ impl ConfigFile {
                 };
                 (fields, read)
             }
+            Err(problem @ ConfigProblem::Missing { .. }) => return Err(problem),
             Err(problem) => {
                 let read = text_only(&fields, problem)?;
                 (fields, read)
@@ -364,6 +365,22 @@ mod tests {
             assert_eq!(config.facts().class, class);
             assert!(config.decoder().unwrap().part_of.is_some(), "{whole}");
         }
+    }
+
+    #[test]
+    fn a_part_without_a_name_of_its_own_is_of_the_class_that_the_whole_has_there() {
+        let text = r#""text_config": {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 100}"#;
+        let vision = r#""vision_config": {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3,
+            "num_attention_heads": 2, "image_size": 28, "patch_size": 14}"#;
+        let llava = file(&format!(r#"{{"model_type": "llava", {text}, {vision}}}"#));
+        assert_eq!(llava.config.decoder().unwrap().class(), "LlamaForCausalLM");
+        let gemma = file(&format!(r#"{{"model_type": "gemma3", {text}, {vision}}}"#));
+        assert_eq!(gemma.config.decoder().unwrap().class(), "Gemma3ForCausalLM");
+        // Older files of Qwen2.5-VL call the encoder by the name of the whole.
+        let vision = r#""vision_config": {"model_type": "qwen2_5_vl", "hidden_size": 32, "out_hidden_size": 64, "num_heads": 2}"#;
+        let qwen = file(&format!(r#"{{"model_type": "qwen2_5_vl", {text}, {vision}}}"#));
+        assert_eq!(qwen.assumed.get("vision_config.depth").map(String::as_str), Some("32"));
     }
 
     #[test]

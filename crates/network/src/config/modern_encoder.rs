@@ -111,7 +111,7 @@ impl ModernEncoderConfig {
                 fields.flag_or("classifier_bias", false)?,
                 fields.flag_or("decoder_bias", true)?,
             ],
-            tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
+            tied_embeddings: fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
         })
     }

@@ -131,7 +131,7 @@ impl T5Config {
             let expected = format!("more than half of `relative_attention_num_buckets` ({buckets})");
             return Err(fields.wrong("relative_attention_max_distance", furthest, expected));
         }
-        let tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+        let tied_embeddings = fields.ties(true)?;
         Ok(Self {
             family,
             vocabulary: fields.size_or("vocab_size", family.vocabulary)?,

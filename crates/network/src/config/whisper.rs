@@ -74,7 +74,7 @@ impl WhisperConfig {
             encoder,
             decoder,
             activation: known.ok_or_else(|| fields.wrong("activation_function", activation, "gelu, relu or silu"))?,
-            tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
+            tied_embeddings: fields.ties(true)?,
             start_token: fields.count_or("decoder_start_token_id", 50_257)?,
             dtype: fields.dtype_or(DType::Fp32)?,
         })

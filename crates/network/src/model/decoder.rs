@@ -236,7 +236,7 @@ impl Head {
             DecoderHead::Tokens => {
                 Some(Linear::new(builder, "lm_head", config.width, config.vocabulary, config.head_bias))
             }
-            DecoderHead::Scores(count) => Some(Linear::new(builder, "score", config.width, count, false)),
+            DecoderHead::Scores { count, bias } => Some(Linear::new(builder, "score", config.width, count, bias)),
             DecoderHead::Absent => None,
         };
         Self { own, kind: config.head, softcap: config.logit_softcap, scale: config.logit_scale }

@@ -4,7 +4,8 @@ use types::{ActivationKind, AttentionDetail, Op};
 
 use super::Prompt;
 use super::decoder::finish;
-use crate::config::encoder::{EncoderConfig, EncoderHead};
+use super::distil_layer::DistilLayer;
+use crate::config::encoder::{EncoderConfig, EncoderHead, EncoderVariant};
 use crate::layer::{Embedding, LayerNorm, Linear};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param, Repetition};
 
@@ -26,12 +27,18 @@ struct Embeddings {
     module: Module,
     words: Embedding,
     positions: Embedding,
-    segments: Embedding,
+    segments: Option<Embedding>,
     norm: LayerNorm,
 }
 
 #[derive(Debug)]
-struct Layer {
+enum Layer {
+    Bert(Box<BertLayer>),
+    Distil(Box<DistilLayer>),
+}
+
+#[derive(Debug)]
+struct BertLayer {
     module: Module,
     attention: Module,
     core: Module,
@@ -60,14 +67,18 @@ enum Head {
         dense: Linear,
         scores: Linear,
     },
+    /// Scores of the first position behind a dense layer.
+    Dense([Linear; 2]),
     TokenClasses(Linear),
     /// Modules around it from the outside in; absent matrix: the table of embeddings.
     Tokens {
         dense: Linear,
         norm: LayerNorm,
         own: Option<Linear>,
-        bias: Param,
+        bias: Option<Param>,
     },
+    /// Hidden states as they are.
+    Absent,
 }
 
 #[derive(Debug)]
@@ -82,8 +93,8 @@ impl Encoder {
         let family = config.family;
         let mut builder = Builder::new(config.class());
         let pooled = match config.head {
-            EncoderHead::Pooled => true,
-            EncoderHead::Classes(_) => !family.roberta_heads,
+            EncoderHead::Pooled => family.variant != EncoderVariant::Distil,
+            EncoderHead::Classes(_) => family.variant == EncoderVariant::Bert,
             EncoderHead::TokenClasses(_) | EncoderHead::Tokens => false,
         };
         let parts = |builder: &mut Builder, module: Module| {
@@ -92,7 +103,9 @@ impl Encoder {
             builder.setting("num_hidden_layers", config.layers);
             builder.setting("num_attention_heads", config.heads);
             let embeddings = Embeddings::new(builder, config);
-            let (encoder, layers) = builder.module("encoder", family.encoder, |builder, module| {
+            let distil = family.variant == EncoderVariant::Distil;
+            let name = if distil { "transformer" } else { "encoder" };
+            let (encoder, layers) = builder.module(name, family.encoder, |builder, module| {
                 let (_, layers) = builder.list("layer", Repetition::Sequential, config.layers, |builder, index| {
                     Layer::new(builder, index, config)
                 });
@@ -148,19 +161,22 @@ impl Embeddings {
             module,
             words: Embedding::new(builder, "word_embeddings", config.vocabulary, config.width),
             positions: Embedding::new(builder, "position_embeddings", config.positions, config.width),
-            segments: Embedding::new(builder, "token_type_embeddings", config.segments, config.width),
+            segments: (config.segments > 0)
+                .then(|| Embedding::new(builder, "token_type_embeddings", config.segments, config.width)),
             norm: LayerNorm::new(builder, "LayerNorm", config.width, config.epsilon),
         })
     }
 
     fn forward<B: Backend>(&self, b: &mut B, ids: &B::Tensor, first: u64) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[ids], |b| {
-            let words = self.words.forward(b, ids)?;
-            let [length, width] = [b.shape(&words).dims()[1], b.shape(&words).last()];
-            let table = self.segments.table(b)?;
-            let segment = b.slice(&table, 0, 0, 1)?;
-            let segment = b.reshape(&segment, [1, 1, width])?;
-            let x = b.add(&words, &segment)?;
+            let mut x = self.words.forward(b, ids)?;
+            let [length, width] = [b.shape(&x).dims()[1], b.shape(&x).last()];
+            if let Some(segments) = &self.segments {
+                let table = segments.table(b)?;
+                let segment = b.slice(&table, 0, 0, 1)?;
+                let segment = b.reshape(&segment, [1, 1, width])?;
+                x = b.add(&x, &segment)?;
+            }
             let table = self.positions.table(b)?;
             let rows = b.shape(&table).dims()[0];
             if first + length > rows {
@@ -176,6 +192,22 @@ impl Embeddings {
 }
 
 impl Layer {
+    fn new(builder: &mut Builder, index: u64, config: &EncoderConfig) -> Self {
+        match config.family.variant {
+            EncoderVariant::Distil => Self::Distil(Box::new(DistilLayer::new(builder, index, config))),
+            _ => Self::Bert(Box::new(BertLayer::new(builder, index, config))),
+        }
+    }
+
+    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, config: &EncoderConfig) -> Result<B::Tensor, NetworkError> {
+        match self {
+            Self::Bert(layer) => layer.forward(b, x, config),
+            Self::Distil(layer) => layer.forward(b, x, config),
+        }
+    }
+}
+
+impl BertLayer {
     fn new(builder: &mut Builder, index: u64, config: &EncoderConfig) -> Self {
         let &EncoderConfig { family, width, inner, .. } = config;
         builder.module(index.to_string(), family.layer, |builder, module| {
@@ -201,7 +233,7 @@ impl Layer {
     fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, config: &EncoderConfig) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let x = b.scope(self.attention, &[x], |b| {
-                let mixed = self.attend(b, x, config)?;
+                let mixed = b.scope(self.core, &[x], |b| attend(b, x, &self.inputs, config))?;
                 self.mixed.forward(b, &mixed, x)
             })?;
             let (module, dense) = &self.intermediate;
@@ -212,25 +244,29 @@ impl Layer {
             self.output.forward(b, &inner, &x)
         })
     }
+}
 
-    fn attend<B: Backend>(&self, b: &mut B, x: &B::Tensor, config: &EncoderConfig) -> Result<B::Tensor, NetworkError> {
-        let EncoderConfig { width, heads, .. } = *config;
-        b.scope(self.core, &[x], |b| {
-            let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
-            let each = width / heads;
-            let mut split = |linear: &Linear| {
-                let projected = linear.forward(b, x)?;
-                let projected = b.reshape(&projected, [batch, length, heads, each])?;
-                b.permute(&projected, [0, 2, 1, 3])
-            };
-            let [query, key, value] = [split(&self.inputs[0])?, split(&self.inputs[1])?, split(&self.inputs[2])?];
-            let scale = 1.0 / (each as f64).sqrt();
-            let op = Op::Attention { causal: false, scale, fused: false, detail: AttentionDetail::default() };
-            let mixed = b.apply(op, &[&query, &key, &value])?;
-            let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
-            b.reshape(&mixed, [batch, length, width])
-        })
-    }
+/// Attention of all positions to all, without the projection of what comes out.
+pub(super) fn attend<B: Backend>(
+    b: &mut B,
+    x: &B::Tensor,
+    inputs: &[Linear; 3],
+    config: &EncoderConfig,
+) -> Result<B::Tensor, NetworkError> {
+    let EncoderConfig { width, heads, .. } = *config;
+    let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
+    let each = width / heads;
+    let mut split = |linear: &Linear| {
+        let projected = linear.forward(b, x)?;
+        let projected = b.reshape(&projected, [batch, length, heads, each])?;
+        b.permute(&projected, [0, 2, 1, 3])
+    };
+    let [query, key, value] = [split(&inputs[0])?, split(&inputs[1])?, split(&inputs[2])?];
+    let scale = 1.0 / (each as f64).sqrt();
+    let op = Op::Attention { causal: false, scale, fused: false, detail: AttentionDetail::default() };
+    let mixed = b.apply(op, &[&query, &key, &value])?;
+    let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
+    b.reshape(&mixed, [batch, length, width])
 }
 
 impl Added {
@@ -259,6 +295,10 @@ impl Head {
             (EncoderHead::Classes(labels), Some(pooler)) => {
                 Self::Classes(pooler, Linear::new(builder, "classifier", width, labels, true))
             }
+            (EncoderHead::Classes(labels), None) if config.family.variant == EncoderVariant::Distil => {
+                let dense = Linear::new(builder, "pre_classifier", width, width, true);
+                Self::Dense([dense, Linear::new(builder, "classifier", width, labels, true)])
+            }
             (EncoderHead::Classes(labels), None) => {
                 let class = config.family.heads[0];
                 builder.module("classifier", class, |builder, module| Self::Classifier {
@@ -270,21 +310,33 @@ impl Head {
             (EncoderHead::TokenClasses(labels), _) => {
                 Self::TokenClasses(Linear::new(builder, "classifier", width, labels, true))
             }
-            (EncoderHead::Tokens | EncoderHead::Pooled, _) => {
+            (EncoderHead::Pooled, None) => Self::Absent,
+            (EncoderHead::Tokens, _) if config.family.variant == EncoderVariant::Distil => {
+                let dense = Linear::new(builder, "vocab_transform", width, width, true);
+                let norm = LayerNorm::new(builder, "vocab_layer_norm", width, epsilon);
+                if config.tied_embeddings {
+                    let bias = |builder: &mut Builder, _| builder.param("bias", [vocabulary]);
+                    let bias = Some(builder.module("vocab_projector", "Linear", bias));
+                    return Self::Tokens { dense, norm, own: None, bias };
+                }
+                let own = Some(Linear::new(builder, "vocab_projector", width, vocabulary, true));
+                Self::Tokens { dense, norm, own, bias: None }
+            }
+            (EncoderHead::Tokens, _) => {
                 let own = !config.tied_embeddings;
                 let head = |builder: &mut Builder, norm: &str| {
-                    let bias = builder.param("bias", [vocabulary]);
+                    let bias = Some(builder.param("bias", [vocabulary]));
                     let dense = Linear::new(builder, "dense", width, width, true);
                     let norm = LayerNorm::new(builder, norm, width, epsilon);
                     let own = own.then(|| Linear::new(builder, "decoder", width, vocabulary, false));
                     Self::Tokens { dense, norm, own, bias }
                 };
-                if config.family.roberta_heads {
+                if config.family.variant == EncoderVariant::Roberta {
                     builder.module("lm_head", config.family.heads[1], |builder, _| head(builder, "layer_norm"))
                 } else {
                     builder.module("cls", "BertOnlyMLMHead", |builder, _| {
                         builder.module("predictions", "BertLMPredictionHead", |builder, _| {
-                            let bias = builder.param("bias", [vocabulary]);
+                            let bias = Some(builder.param("bias", [vocabulary]));
                             let (dense, norm) =
                                 builder.module("transform", "BertPredictionHeadTransform", |builder, _| {
                                     let dense = Linear::new(builder, "dense", width, width, true);
@@ -313,22 +365,34 @@ impl Head {
                 let x = b.apply(Op::Softcap { limit: 1.0 }, &[&x])?;
                 scores.forward(b, &x)
             }),
+            Self::Dense([dense, scores]) => {
+                let x = first(b, hidden)?;
+                let x = dense.forward(b, &x)?;
+                let x = b.activation(ActivationKind::Relu, &x)?;
+                scores.forward(b, &x)
+            }
+            Self::Absent => Ok(hidden.clone()),
             Self::TokenClasses(scores) => scores.forward(b, hidden),
             Self::Tokens { dense, norm, own, bias } => {
                 let x = dense.forward(b, hidden)?;
-                let kind =
-                    if encoder.config.family.roberta_heads { ActivationKind::Gelu } else { encoder.config.activation };
+                let kind = if encoder.config.family.variant == EncoderVariant::Roberta {
+                    ActivationKind::Gelu
+                } else {
+                    encoder.config.activation
+                };
                 let x = b.activation(kind, &x)?;
                 let x = norm.forward(b, &x)?;
-                let bias = b.param(*bias)?;
-                match own {
-                    Some(own) => {
+                let bias = bias.map(|bias| b.param(bias)).transpose()?;
+                match (own, &bias) {
+                    (Some(own), None) => own.forward(b, &x),
+                    (Some(own), Some(bias)) => {
                         let scores = own.forward(b, &x)?;
-                        b.add(&scores, &bias)
+                        b.add(&scores, bias)
                     }
-                    None => {
+                    (None, bias) => {
                         let table = encoder.embeddings.words.table(b)?;
-                        b.apply(Op::Linear, &[&x, &table, &bias])
+                        let inputs: Vec<_> = [&x, &table].into_iter().chain(bias).collect();
+                        b.apply(Op::Linear, &inputs)
                     }
                 }
             }

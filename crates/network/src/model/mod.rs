@@ -4,6 +4,7 @@ mod clip;
 pub mod decoder;
 mod decoder_layer;
 pub mod deepseek_ocr;
+mod distil_layer;
 pub mod encoder;
 pub mod modern_encoder;
 mod patch_tower;

@@ -74,7 +74,7 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
         ],
         CaveatKind::PartlyModelled => &[
             "Only the language decoder of {whole} is modelled; FLOPs, bytes and memory leave its other parts out.",
-            "*parts Left out: `{part}`[[, about {parameters|parameter} by its sizes, {share} of the model]].",
+            "*parts Left out: `{part}`[[, about {parameters|parameter} by its sizes]][[, {share} of the model]].",
         ],
         CaveatKind::AssumedDtype => &[
             "The model's configuration states no element type; {dtype} is assumed. Set `model.dtype` if it is another.",

@@ -79,6 +79,7 @@ pub(crate) fn lay_out(
     let mut report = summarise(&subject, &rooflines[0], &rooflines);
     report.model.hf_revision = about.revision.map(str::to_owned);
     report.model.notes = about.notes.to_owned();
+    report.model.dtype = about.dtype;
     report.caveats = about.caveats.into_iter().chain(widened(&rooflines[0])).collect();
     report.say();
     forecast_beside(&mut report, &subject, &devices[0])?;
@@ -89,7 +90,9 @@ pub(crate) fn lay_out(
 fn widened(roofline: &Roofline<'_>) -> Option<Caveat> {
     let (stored, computed) = roofline.widened()?;
     let facts = Facts::new().with("device", &roofline.hardware().name);
-    let facts = facts.with("stored", stored.to_string()).with("computed", computed.to_string());
+    let facts = facts
+        .with("stored", stored.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(" or "))
+        .with("computed", computed.to_string());
     Some(Caveat::new(CaveatKind::WidenedWeights, facts))
 }
 

@@ -57,6 +57,8 @@ pub struct LoadedModel {
     pub dtype: DType,
     /// The element type that was asked for, where one was.
     pub wanted_dtype: Option<DType>,
+    /// The element type that its file or the weights beside it are in, or that is assumed.
+    pub published: DType,
     /// Whether nothing states the element type.
     pub dtype_is_assumed: bool,
     /// Sizes that the file leaves to the published class.
@@ -98,14 +100,15 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, UserError> {
     };
     let ReadModel { config, dtype: stated, assumed } = read;
     let wanted_dtype = settings.dtype.as_deref().map(element_type).transpose()?;
-    let dtype = wanted_dtype.or(stated).unwrap_or_else(|| config.dtype());
+    let published = stated.unwrap_or_else(|| config.dtype());
     let network = Model::new(&config);
     Ok(LoadedModel {
         id: settings.name.clone(),
         config_path,
         config,
         network,
-        dtype,
+        dtype: wanted_dtype.unwrap_or(published),
+        published,
         wanted_dtype,
         dtype_is_assumed: wanted_dtype.is_none() && stated.is_none(),
         assumed,
@@ -129,6 +132,8 @@ pub(crate) struct AboutModel<'a> {
     pub(crate) id: &'a str,
     pub(crate) config_path: &'a str,
     pub(crate) config: &'a ModelConfig,
+    /// Element type that its weights are published in.
+    pub(crate) dtype: DType,
     pub(crate) revision: Option<&'a str>,
     pub(crate) notes: &'a str,
     /// What a reader must know first.
@@ -138,12 +143,15 @@ pub(crate) struct AboutModel<'a> {
 /// That only a part of a model is modelled.
 pub(crate) fn partly_modelled(config: &ModelConfig) -> Option<Caveat> {
     let whole = config.decoder()?.part_of.as_deref()?;
-    let left_out = config.decoder()?.left_out.iter().filter_map(|part| part.parameters);
+    let left_out = &config.decoder()?.left_out;
     let decoder = Model::new(config).blueprint().parameters_under("");
-    let whole_parameters = left_out.fold(decoder, u64::saturating_add) as f64;
-    let parts = config.decoder()?.left_out.iter().map(|part| {
+    // Shares are known only where all parts are.
+    let parameters = left_out.iter().map(|part| part.parameters).chain([Some(decoder)]);
+    let whole_parameters = parameters.sum::<Option<u64>>().map(|sum| sum as f64);
+    let parts = left_out.iter().map(|part| {
+        let share = part.parameters.zip(whole_parameters).map(|(left, whole)| left as f64 / whole);
         let facts = Facts::new().with("part", &part.field).with_known("parameters", part.parameters);
-        facts.with_share("share", part.parameters.map(|left| left as f64 / whole_parameters), Base::Itself)
+        facts.with_share("share", share, Base::Itself)
     });
     let facts = Facts::new().with("whole", whole).with("parts", parts.collect::<Vec<_>>());
     Some(Caveat::new(CaveatKind::PartlyModelled, facts))
@@ -167,6 +175,7 @@ impl LoadedModel {
             id: &self.id,
             config_path: &self.config_path,
             config: &self.config,
+            dtype: self.published,
             revision: self.revision.as_deref(),
             notes: &self.notes,
             caveats: self.caveats(None),
@@ -252,10 +261,13 @@ fn read(path: &Path) -> Result<ReadModel, UserError> {
 const LONGEST_HEADER: u64 = 64 << 20;
 
 /// The floating-point type most elements of the weights beside a configuration are in, by the header of the first file.
+/// Adapters are in a type of their own.
 fn weights_dtype(config: &Path) -> Option<DType> {
-    let entries = std::fs::read_dir(config.parent()?).ok()?.flatten().map(|entry| entry.path());
-    let first = entries.filter(|path| path.extension().is_some_and(|ending| ending == "safetensors")).min()?;
-    let mut file = std::fs::File::open(first).ok()?;
+    let folder = config.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let is_adapter = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("adapter_"));
+    let is_weights = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "safetensors") && path.is_file();
+    let mut file = document::open(&entries.filter(is_weights).filter(|path| !is_adapter(path)).min()?).ok()?;
     let mut length = [0; 8];
     file.read_exact(&mut length).ok()?;
     let length = Some(u64::from_le_bytes(length)).filter(|length| *length <= LONGEST_HEADER)?;
@@ -319,6 +331,8 @@ fn with_quantisation(file: &Path, text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -347,6 +361,14 @@ mod tests {
         let silent = r#"{"model_type": "qwen2", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
             "num_attention_heads": 4, "num_key_value_heads": 2, "tie_word_embeddings": false}"#;
         std::fs::write(folder.path().join("config.json"), silent).unwrap();
+        // Two elements in fp32, and sixteen in another type.
+        let weights = |dtype: &str| {
+            let header = format!(
+                r#"{{"__metadata__": {{"format": "pt"}}, "a": {{"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}},
+                    "b": {{"dtype": "{dtype}", "shape": [4, 4], "data_offsets": [8, 40]}}}}"#
+            );
+            [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()
+        };
         let load = || {
             let config_path = Some(folder.path().to_owned());
             let name = "silent".to_owned();
@@ -354,17 +376,18 @@ mod tests {
             load(&ModelSettings { name, config, config_path, dtype: None, revision: None, notes: None }).unwrap()
         };
         let assumed = load();
-        assert_eq!(assumed.dtype, DType::Bf16);
+        assert_eq!((assumed.dtype, assumed.about().dtype), (DType::Bf16, DType::Bf16));
+        // An adapter's type is its own, and a pipe is never waited for.
+        std::fs::write(folder.path().join("adapter_model.safetensors"), weights("F32")).unwrap();
+        assert!(Command::new("mkfifo").arg(folder.path().join("a.safetensors")).status().unwrap().success());
+        assert!(load().dtype_is_assumed);
         let kinds: Vec<CaveatKind> = assumed.caveats(None).iter().map(|caveat| caveat.kind).collect();
         assert_eq!(kinds, [CaveatKind::AssumedDtype, CaveatKind::ClassDefaults]);
         // The vocabulary of Qwen2's class.
         assert_eq!(assumed.assumed.get("vocab_size").map(String::as_str), Some("151936"));
-        let header = r#"{"__metadata__": {"format": "pt"}, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
-            "b": {"dtype": "F16", "shape": [4, 4], "data_offsets": [8, 40]}}"#;
-        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
-        std::fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
+        std::fs::write(folder.path().join("model.safetensors"), weights("F16")).unwrap();
         let shown = load();
-        assert_eq!((shown.dtype, shown.dtype_is_assumed), (DType::Fp16, false));
+        assert_eq!((shown.dtype, shown.about().dtype, shown.dtype_is_assumed), (DType::Fp16, DType::Fp16, false));
         // What is no header says nothing.
         std::fs::write(folder.path().join("model.safetensors"), [255; 9]).unwrap();
         assert_eq!(load().dtype, DType::Bf16);

@@ -80,7 +80,7 @@ fn fill(
     let (processor, unreliable) = processor(progress)?;
     progress(Progress::Doing("loading weights"));
     let kept = kept(&model);
-    let LoadedModel { id, config_path, config, network, revision, mut notes, .. } = model;
+    let LoadedModel { id, config_path, config, network, published, revision, mut notes, .. } = model;
     let bench = Bench::load(network, config.vocabulary(), request, kept)?;
     let network = bench.session.model();
     progress(Progress::Doing("preparing inputs"));
@@ -143,6 +143,7 @@ fn fill(
             id: &id,
             config_path: &config_path,
             config: &config,
+            dtype: published,
             revision: revision.as_deref(),
             notes: &notes,
             caveats: Vec::new(),

@@ -78,6 +78,21 @@ pub(crate) const GLM: Family = Family {
     definitions: SPARSE,
 };
 
+pub(crate) const MISTRAL4: Family = Family {
+    home: "transformers.models.mistral4.modeling_mistral4",
+    names: Names {
+        mixture: "Mistral4MoE",
+        gate: "Mistral4TopkRouter",
+        shared_module: "shared_experts",
+        ..names!("Mistral4")
+    },
+    definitions: Definitions {
+        gate: "scores = softmax(x W^T); the k best experts of each token, from the groups with the largest sum of their two \
+               best",
+        ..LATENT
+    },
+};
+
 pub(crate) const GLM_LITE: Family = Family {
     home: "transformers.models.glm4_moe_lite.modeling_glm4_moe_lite",
     names: Names {
@@ -99,7 +114,7 @@ pub(crate) const MINICPM3: Family = Family {
 };
 
 /// Families with latent attention that need no more than their names.
-pub(crate) const LATER: &[&Family] = &[&GLM_LITE, &YOUTU, &MINICPM3];
+pub(crate) const LATER: &[&Family] = &[&GLM_LITE, &YOUTU, &MINICPM3, &MISTRAL4];
 
 pub(in crate::config) fn read_glm_lite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     read(fields, &GLM_LITE, v3_gate(fields)?, [1, 1])
@@ -175,6 +190,18 @@ pub(in crate::config) fn read_v2(fields: &Fields<'_>) -> Result<DecoderConfig, C
     read(fields, &V2, gate, [0, 2])
 }
 
+pub(in crate::config) fn read_mistral4(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let gate = GateConfig { groups: Some(groups(fields, 2)?), ..PLAIN_GATE };
+    let mut decoder = read(fields, &MISTRAL4, gate, [0, 1])?;
+    let normalise = fields.flag_or("norm_topk_prob", true)?;
+    for layer in &mut decoder.layers {
+        if let FeedForwardConfig::Mixture(mixture) = &mut layer.feed_forward {
+            mixture.routing.normalise = normalise;
+        }
+    }
+    Ok(decoder)
+}
+
 pub(in crate::config) fn read_v3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     read(fields, &V3, v3_gate(fields)?, [3, 1])
 }
@@ -242,7 +269,7 @@ fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProb
         (RotaryScaling::Yarn { factor, .. }, Some(all)) if factor > 1.0 => 0.1 * all * factor.ln() + 1.0,
         _ => 1.0,
     };
-    let query_rank = if fields.states("q_lora_rank") { fields.optional_size("q_lora_rank")? } else { Some(1536) };
+    let query_rank = fields.size_or_none("q_lora_rank")?;
     Ok(LatentConfig {
         heads: sizes.heads,
         query_rank,

@@ -2,16 +2,16 @@
 
 use types::RotaryLayout;
 
-use super::sizes::{Sizes, activation_of, rotary_of};
+use super::sizes::{Sizes, rotary_of};
 use super::{Definitions, Family, NORMS_AROUND, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GatedConfig, GroupedConfig, HeadNorms, NormKind,
-    NormPlacement, PlainConfig,
+    NormPlacement,
 };
 use crate::config::fields::Fields;
 
-const AFTER: Definitions = Definitions {
+pub(super) const AFTER: Definitions = Definitions {
     layer: "h = x + post_attention_layernorm(self_attn(x)); y = h + post_feedforward_layernorm(mlp(h))",
     ..Definitions::COMMON
 };
@@ -24,22 +24,10 @@ const PARALLEL: Definitions = Definitions {
     ..Definitions::COMMON
 };
 
-const PLAIN: Definitions = Definitions { mlp: "y = down_proj(activation(up_proj(x)))", ..Definitions::COMMON };
-
-pub(crate) const GRANITE: Family = Family {
-    home: "transformers.models.granite.modeling_granite",
-    names: names!("Granite"),
-    definitions: Definitions {
-        layer: "h = x + m * self_attn(input_layernorm(x)); y = h + m * mlp(post_attention_layernorm(h)), with the residual \
-                multiplier m",
-        ..Definitions::COMMON
-    },
-};
-
-pub(crate) const OLMO2: Family = Family {
-    home: "transformers.models.olmo2.modeling_olmo2",
-    names: Names { layer_norms: NORMS_AROUND, ..names!("Olmo2") },
-    definitions: AFTER,
+pub(super) const GRANITE: Definitions = Definitions {
+    layer: "h = x + m * self_attn(input_layernorm(x)); y = h + m * mlp(post_attention_layernorm(h)), with the residual \
+            multiplier m",
+    ..Definitions::COMMON
 };
 
 pub(crate) const OLMO3: Family = Family {
@@ -82,12 +70,6 @@ pub(crate) const ERNIE: Family = Family {
     definitions: Definitions::COMMON,
 };
 
-pub(crate) const HUNYUAN: Family = Family {
-    home: "transformers.models.hunyuan_v1_dense.modeling_hunyuan_v1_dense",
-    names: names!("HunYuanDenseV1"),
-    definitions: super::qwen::QWEN3.definitions,
-};
-
 pub(crate) const GLM: Family =
     Family { home: "transformers.models.glm.modeling_glm", names: names!("Glm"), definitions: Definitions::COMMON };
 
@@ -116,48 +98,12 @@ pub(crate) const MINISTRAL3: Family = Family {
     definitions: Definitions::COMMON,
 };
 
-pub(crate) const ARCEE: Family =
-    Family { home: "transformers.models.arcee.modeling_arcee", names: names!("Arcee"), definitions: PLAIN };
-
-pub(crate) const NEMOTRON: Family = Family {
-    home: "transformers.models.nemotron.modeling_nemotron",
-    names: Names { norm: "NemotronLayerNorm1P", ..names!("Nemotron") },
-    definitions: Definitions { norm: "y = (x - mean(x)) / sqrt(var(x) + eps) * (1 + weight) + bias", ..PLAIN },
-};
-
-pub(crate) const GEMMA: Family = Family {
-    home: "transformers.models.gemma.modeling_gemma",
-    names: names!("Gemma"),
-    definitions: Definitions {
-        norm: "y = x / sqrt(mean(x^2) + eps) * (1 + weight)",
-        mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x))",
-        ..Definitions::COMMON
-    },
-};
-
 pub(crate) const CWM: Family =
     Family { home: "transformers.models.cwm.modeling_cwm", names: names!("Cwm"), definitions: Definitions::COMMON };
 
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[
-    &GRANITE,
-    &OLMO2,
-    &OLMO3,
-    &EXAONE4,
-    &SMOLLM3,
-    &COHERE,
-    &COHERE2,
-    &ERNIE,
-    &HUNYUAN,
-    &GLM,
-    &GLM4,
-    &MINISTRAL,
-    &MINISTRAL3,
-    &ARCEE,
-    &NEMOTRON,
-    &GEMMA,
-    &CWM,
-];
+pub(crate) const FAMILIES: &[&Family] =
+    &[&OLMO3, &EXAONE4, &SMOLLM3, &COHERE, &COHERE2, &ERNIE, &GLM, &GLM4, &MINISTRAL, &MINISTRAL3, &CWM];
 
 /// Attention with biases as `attention_bias` says, on all four projections.
 pub(super) fn grouped(fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, ConfigProblem> {
@@ -181,17 +127,6 @@ pub(super) fn scaled(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<
         }
     }
     Ok(decoder)
-}
-
-pub(in crate::config) fn read_granite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    scaled(fields, sizes.uniform(&GRANITE, AttentionConfig::Grouped(grouped(fields, &sizes)?)))
-}
-
-pub(in crate::config) fn read_olmo2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let attention = GroupedConfig { head_norms: Some(HeadNorms::AllHeads), ..grouped(fields, &sizes)? };
-    Ok(after(sizes.uniform(&OLMO2, AttentionConfig::Grouped(attention))))
 }
 
 pub(in crate::config) fn read_olmo3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
@@ -220,10 +155,10 @@ fn after(mut decoder: DecoderConfig) -> DecoderConfig {
 /// Layers that see everything have no positions, where others see a window.
 pub(in crate::config) fn read_exaone4(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
-    let window = fields.optional_size("sliding_window")?;
+    let window = fields.size_or_none("sliding_window")?;
     let pattern =
         if fields.is_text("sliding_window_pattern") { 4 } else { fields.count_or("sliding_window_pattern", 4)? };
-    let sliding = sizes.sliding(fields, |index| pattern > 0 && !(index + 1).is_multiple_of(pattern))?;
+    let sliding = sizes.sliding_through(fields, window, |index| pattern > 0 && !(index + 1).is_multiple_of(pattern))?;
     let attention = GroupedConfig { head_norms: Some(HeadNorms::EachHead), ..sizes.grouped() };
     Ok(after(sizes.decoder(&EXAONE4, |index| {
         let seen = window.filter(|_| sliding[index]);
@@ -234,11 +169,11 @@ pub(in crate::config) fn read_exaone4(fields: &Fields<'_>) -> Result<DecoderConf
 
 pub(in crate::config) fn read_smollm3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let mut sizes = Sizes::read_with(fields, 2_000_000.0)?;
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     let attention = grouped(fields, &sizes)?;
-    let sliding = sizes.sliding(fields, |_| false)?;
     let window =
-        if fields.flag_or("use_sliding_window", false)? { fields.optional_size("sliding_window")? } else { None };
+        if fields.flag_or("use_sliding_window", false)? { fields.size_or_none("sliding_window")? } else { None };
+    let sliding = sizes.sliding_through(fields, window, |_| false)?;
     let turned = turned(fields, &sizes)?;
     Ok(sizes.decoder(&SMOLLM3, |index| {
         let rotary = attention.rotary.filter(|_| turned[index]);
@@ -290,7 +225,7 @@ pub(in crate::config) fn read_cohere2(fields: &Fields<'_>) -> Result<DecoderConf
 fn parallel(fields: &Fields<'_>, mut decoder: DecoderConfig) -> Result<DecoderConfig, ConfigProblem> {
     decoder.norm.kind = NormKind::LayerWithoutBias;
     decoder.norm.placement = NormPlacement::Parallel { both: false };
-    decoder.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    decoder.tied_embeddings = fields.ties(true)?;
     decoder.logit_scale = Some(fields.number_or("logit_scale", 0.0625)?);
     Ok(decoder)
 }
@@ -304,7 +239,7 @@ pub(super) fn interleaved(mut attention: GroupedConfig) -> GroupedConfig {
 
 pub(in crate::config) fn read_ernie(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let mut sizes = Sizes::read_with(fields, 500_000.0)?;
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     sizes.mlp_bias = fields.flag_or("use_bias", false)?;
     Ok(sizes.uniform(&ERNIE, AttentionConfig::Grouped(ernie(fields, &sizes)?)))
 }
@@ -313,12 +248,6 @@ pub(in crate::config) fn read_ernie(fields: &Fields<'_>) -> Result<DecoderConfig
 pub(super) fn ernie(fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, ConfigProblem> {
     let bias = fields.flag_or("use_bias", false)?;
     Ok(interleaved(GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() }))
-}
-
-pub(in crate::config) fn read_hunyuan(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let attention = GroupedConfig { head_norms: Some(HeadNorms::EachHeadTurned), ..grouped(fields, &sizes)? };
-    Ok(sizes.uniform(&HUNYUAN, AttentionConfig::Grouped(attention)))
 }
 
 pub(in crate::config) fn read_glm(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
@@ -355,45 +284,13 @@ pub(in crate::config) fn read_cwm(fields: &Fields<'_>) -> Result<DecoderConfig, 
 /// A window in the layers `layer_types` names; in all where it names none.
 fn windowed(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read_with(fields, 1_000_000.0)?;
-    let window = fields.optional_size("sliding_window")?;
-    let sliding = sizes.sliding(fields, |_| window.is_some())?;
+    let window = fields.size_or_none("sliding_window")?;
+    let sliding = sizes.sliding_through(fields, window, |_| true)?;
     let attention = sizes.grouped();
     Ok(sizes.decoder(family, |index| {
         let window = window.filter(|_| sliding[index]);
         (AttentionConfig::Grouped(attention.with_window(window)), sizes.gated())
     }))
-}
-
-/// A feed-forward without a gate.
-pub(super) fn plain(fields: &Fields<'_>, sizes: &Sizes, bias: bool) -> Result<FeedForwardConfig, ConfigProblem> {
-    let activation = activation_of(fields)?.unwrap_or(types::ActivationKind::SquaredRelu);
-    Ok(FeedForwardConfig::Plain(PlainConfig { inner: sizes.intermediate, activation, bias }))
-}
-
-pub(in crate::config) fn read_arcee(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let (attention, plain) = (grouped(fields, &sizes)?, plain(fields, &sizes, sizes.mlp_bias)?);
-    Ok(sizes.decoder(&ARCEE, |_| (AttentionConfig::Grouped(attention), plain)))
-}
-
-pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?.partial(fields, 0.5)?;
-    let (attention, plain) = (grouped(fields, &sizes)?, plain(fields, &sizes, sizes.mlp_bias)?);
-    let mut decoder = sizes.decoder(&NEMOTRON, |_| (AttentionConfig::Grouped(attention), plain));
-    decoder.norm.kind = NormKind::Layer;
-    decoder.norm.epsilon = fields.number_or("norm_eps", 1e-5)?;
-    Ok(decoder)
-}
-
-pub(in crate::config) fn read_gemma(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let head_width = fields.size_or("head_dim", 256)?;
-    let mut sizes = Sizes::read(fields)?.head_width(head_width);
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
-    let attention = grouped(fields, &sizes)?;
-    let mut decoder = sizes.uniform(&GEMMA, AttentionConfig::Grouped(attention));
-    decoder.norm.kind = NormKind::RmsUnitOffset;
-    decoder.embedding_scale = Some((sizes.width as f64).sqrt());
-    Ok(decoder)
 }
 
 /// Queries, keys and values of one projection, as older decoders have them.

@@ -85,7 +85,7 @@ fn sizes(fields: &Fields<'_>) -> Result<Sizes, ConfigProblem> {
     if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
         sizes.activation = ActivationKind::GeluTanh;
     }
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     Ok(sizes)
 }
 
@@ -96,7 +96,7 @@ fn attention(fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, Config
 }
 
 fn window(fields: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
-    if fields.states("sliding_window") { fields.optional_size("sliding_window") } else { Ok(Some(4096)) }
+    fields.optional_size("sliding_window")
 }
 
 /// A cap that the class sets where the file does not mention it; `null` switches it off.

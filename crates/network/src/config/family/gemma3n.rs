@@ -48,7 +48,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
         sizes.activation = ActivationKind::GeluTanh;
     }
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     let sliding = sizes.sliding(fields, |index| !(index + 1).is_multiple_of(5))?;
     let sources = cache_sources(fields, &sliding, fields.count_or("num_kv_shared_layers", 15)?)?;
     let [everywhere, nearby] = angles(fields, head_width)?;

@@ -45,7 +45,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
         sizes.activation = ActivationKind::GeluTanh;
     }
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     if fields.optional_text("use_bidirectional_attention")?.is_some_and(|kind| kind == "all") {
         return Err(fields.wrong(
             "use_bidirectional_attention",

@@ -35,7 +35,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
         sizes.rotary.form = RotaryForm { layout: RotaryLayout::Halves, scaling };
     }
     let bias = fields.flag_or("attention_bias", true)?;
-    let window = if fields.states("sliding_window") { fields.optional_size("sliding_window")? } else { Some(128) };
+    let window = fields.optional_size("sliding_window")?;
     let sliding = sizes.sliding(fields, |index| index.is_multiple_of(2))?;
     let detail = AttentionDetail { sinks: true, ..AttentionDetail::default() };
     let attention = GroupedConfig { input_bias: bias, output_bias: bias, detail, ..sizes.grouped() };

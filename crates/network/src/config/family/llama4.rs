@@ -44,8 +44,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     let attention = GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() };
     let chunked = chunked(fields, &sizes)?;
     let normed = fields.flag_or("use_qk_norm", true)?.then_some(HeadNorms::Bare);
-    let chunk =
-        if fields.states("attention_chunk_size") { fields.optional_size("attention_chunk_size")? } else { Some(8192) };
+    let chunk = fields.size_or_none("attention_chunk_size")?;
     let step = fields.size_or("interleave_moe_layer_step", 1)?;
     let mixed = fields.optional_counts("moe_layers")?;
     let experts = ("num_local_experts", fields.size_or("num_local_experts", 16)?);

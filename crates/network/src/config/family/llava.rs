@@ -30,7 +30,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfi
         return Err(text.wrong("model_type", "no decoder", "a supported decoder family"));
     };
     let mut language = *language;
-    language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
+    language.tied_embeddings = text.tied(&[fields], language.tied_embeddings)?;
     let tower = tower(fields)?;
     let names = if tower.kind == SquareTowerKind::Clip { &CLIP } else { &SIGLIP };
     let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Bf16);
@@ -47,6 +47,9 @@ pub(in crate::config) fn has_unknown_tower(fields: &Fields<'_>) -> bool {
 
 fn tower(fields: &Fields<'_>) -> Result<SquareTowerConfig, ConfigProblem> {
     let vision = fields.object("vision_config")?;
+    if !vision.states("model_type") {
+        vision.assume("model_type", &"clip_vision_model");
+    }
     let kind = match vision.optional_text("model_type")?.as_deref() {
         None | Some("clip_vision_model") => SquareTowerKind::Clip,
         Some("siglip_vision_model") => SquareTowerKind::Siglip,

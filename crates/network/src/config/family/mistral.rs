@@ -15,6 +15,6 @@ pub(crate) const FAMILY: Family = Family {
 pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     // The class takes 4096 where a file says nothing; later models say `null`.
-    let window = if fields.states("sliding_window") { fields.optional_size("sliding_window")? } else { Some(4096) };
+    let window = fields.optional_size("sliding_window")?;
     Ok(sizes.uniform(&FAMILY, AttentionConfig::Grouped(sizes.grouped().with_window(window))))
 }

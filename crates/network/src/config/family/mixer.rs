@@ -1,12 +1,13 @@
 //! Families whose layers have another mixer than attention beside it or in its place: Falcon-H1, LFM2, and Llama 3.2 Vision.
 
+use super::mixture::{PLAIN_GATE, mixture};
 use super::sizes::Sizes;
 use super::state_space::{HYBRID_FIELDS, mamba2};
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, GroupedConfig, HeadNorms, HybridConfig, ShortConvConfig, StateSpaceConfig,
-    StateSpaceKind,
+    AttentionConfig, Correction, DecoderConfig, FeedForwardConfig, GateConfig, GroupedConfig, HeadNorms, HybridConfig,
+    MixtureConfig, ScoreKind, ShortConvConfig, StateSpaceConfig, StateSpaceKind,
 };
 use crate::config::fields::Fields;
 
@@ -47,6 +48,27 @@ pub(crate) const LFM2: Family = Family {
     },
 };
 
+pub(crate) const LFM2_MOE: Family = Family {
+    home: "transformers.models.lfm2_moe.modeling_lfm2_moe",
+    names: Names {
+        mixture_module: "feed_forward",
+        expert_modules: ["w1", "w3", "w2"],
+        ..Names {
+            final_norm: LFM2.names.final_norm,
+            layer_norms: LFM2.names.layer_norms,
+            projections: LFM2.names.projections,
+            head_norms: LFM2.names.head_norms,
+            mlp_module: LFM2.names.mlp_module,
+            mlp_modules: LFM2.names.mlp_modules,
+            ..names!("Lfm2Moe")
+        }
+    },
+    definitions: Definitions {
+        gate: "scores = sigmoid(x W^T); the k best experts of each token by score plus correction",
+        ..LFM2.definitions
+    },
+};
+
 pub(crate) const MLLAMA: Family = Family {
     home: "transformers.models.mllama.modeling_mllama",
     names: Names {
@@ -60,7 +82,7 @@ pub(crate) const MLLAMA: Family = Family {
 };
 
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&FALCON_H1, &LFM2, &MLLAMA];
+pub(crate) const FAMILIES: &[&Family] = &[&FALCON_H1, &LFM2, &LFM2_MOE, &MLLAMA];
 
 /// Tokens of pictures, which have rows in the table of embeddings and none in the head.
 const PICTURE_TOKENS: u64 = 8;
@@ -86,8 +108,7 @@ pub(in crate::config) fn read_mllama(fields: &Fields<'_>) -> Result<DecoderConfi
 pub(in crate::config) fn read_falcon_h1(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let part = mamba2(fields, &HYBRID_FIELDS)?;
-    let inner =
-        if fields.states("mamba_d_ssm") { fields.optional_size("mamba_d_ssm")?.unwrap_or(part.inner) } else { 1024 };
+    let inner = fields.optional_size("mamba_d_ssm")?.unwrap_or(part.inner);
     let StateSpaceKind::Heads { heads, groups, chunk, .. } = part.kind else { return Err(of_heads(fields)) };
     fields.divides(("mamba_d_ssm", inner), ("mamba_n_heads", heads))?;
     let normed = fields.flag_or("mamba_rms_norm", false)?;
@@ -115,12 +136,30 @@ fn of_heads(fields: &Fields<'_>) -> ConfigProblem {
 
 pub(in crate::config) fn read_lfm2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let stated = fields.size_of(&["block_ff_dim", "intermediate_size"])?;
-    let mut sizes = Sizes::read_inner(fields, 1_000_000.0, adjusted(fields, stated)?)?;
-    sizes.tied_embeddings = if fields.states("tie_embedding") {
-        fields.flag_or("tie_embedding", true)?
-    } else {
-        fields.flag_or("tie_word_embeddings", true)?
-    };
+    lfm2(fields, &LFM2, Sizes::read_inner(fields, 1_000_000.0, adjusted(fields, stated)?)?)
+}
+
+/// Experts in all layers but the first few.
+pub(in crate::config) fn read_lfm2_moe(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read_with(fields, 1_000_000.0)?;
+    let experts = ("num_experts", fields.size("num_experts")?);
+    let correction = fields.flag_or("use_expert_bias", true)?.then_some(Correction::Buffer);
+    let gate = GateConfig { scores: ScoreKind::Sigmoid, correction, ..PLAIN_GATE };
+    let mixture = mixture(fields, &sizes, experts, fields.size("moe_intermediate_size")?)?;
+    let mut mixture = MixtureConfig { gate, ..mixture };
+    mixture.routing.normalise = fields.flag_or("norm_topk_prob", true)?;
+    mixture.routing.scale = fields.number_or("routed_scaling_factor", 1.0)?;
+    let dense = fields.count_or("num_dense_layers", 2)?;
+    let mut decoder = lfm2(fields, &LFM2_MOE, sizes)?;
+    for (_, layer) in decoder.layers.iter_mut().enumerate().filter(|(index, _)| *index as u64 >= dense) {
+        layer.feed_forward = FeedForwardConfig::Mixture(mixture);
+    }
+    Ok(decoder)
+}
+
+fn lfm2(fields: &Fields<'_>, family: &'static Family, mut sizes: Sizes) -> Result<DecoderConfig, ConfigProblem> {
+    sizes.tied_embeddings =
+        if fields.states("tie_embedding") { fields.flag_or("tie_embedding", true)? } else { fields.ties(true)? };
     let attends = fields.optional_counts("full_attn_idxs")?;
     let rule = |index: u64| attends.as_ref().is_some_and(|attends| !attends.contains(&index));
     let convolves = sizes.kinds(fields, ["full_attention", "conv"], rule)?;
@@ -130,7 +169,7 @@ pub(in crate::config) fn read_lfm2(fields: &Fields<'_>) -> Result<DecoderConfig,
     let mixer = |index: usize| {
         if convolves[index] { AttentionConfig::ShortConv(conv) } else { AttentionConfig::Grouped(attention) }
     };
-    Ok(sizes.decoder(&LFM2, |index| (mixer(index), sizes.gated())))
+    Ok(sizes.decoder(family, |index| (mixer(index), sizes.gated())))
 }
 
 /// The inner width that the class makes of the stated one.

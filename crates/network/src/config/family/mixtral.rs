@@ -26,6 +26,6 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     let sizes = Sizes::read_with(fields, 1_000_000.0)?;
     let experts = ("num_local_experts", fields.size_or("num_local_experts", 8)?);
     let mixture = FeedForwardConfig::Mixture(mixture(fields, &sizes, experts, sizes.intermediate)?);
-    let attention = sizes.grouped().with_window(fields.optional_size("sliding_window")?);
+    let attention = sizes.grouped().with_window(fields.size_or_none("sliding_window")?);
     Ok(sizes.decoder(&FAMILY, |_| (AttentionConfig::Grouped(attention), mixture)))
 }

@@ -4,6 +4,7 @@ mod mixture;
 mod sizes;
 
 pub(super) mod classic;
+pub(super) mod deci;
 pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
 pub(super) mod deepseek_v4;
@@ -34,12 +35,13 @@ pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
-    const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY];
+    const LATER: &[&Family] =
+        &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY, &deci::FAMILY];
     const READERS: [&[&Family]; 5] =
         [dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES];
     let own = [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten().copied();
     let own = own.chain(deepseek::LATER.iter().copied());
-    own.chain(described::ROWS.iter().map(|row| &row.family))
+    own.chain(described::rows().map(|row| &row.family))
 }
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.

@@ -19,7 +19,7 @@ pub(crate) const FAMILY: Family = Family {
 
 pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
-    let window = fields.optional_size("sliding_window")?;
+    let window = fields.size_or_none("sliding_window")?;
     let attention = GroupedConfig { fused: Some(FusedOrder::Blocks), ..sizes.grouped() }.with_window(window);
     let gated = GatedConfig { fused: true, ..sizes.gated_of(sizes.intermediate) };
     Ok(sizes.decoder(&FAMILY, |_| (AttentionConfig::Grouped(attention), FeedForwardConfig::Gated(gated))))

@@ -54,8 +54,8 @@ fn windowed(
 ) -> Result<DecoderConfig, ConfigProblem> {
     let window =
         if fields.flag_or("use_sliding_window", false)? { Some(fields.size_or("sliding_window", 4096)?) } else { None };
-    let first = fields.count_or("max_window_layers", 28)?;
-    let sliding = sizes.sliding(fields, |index| index >= first)?;
+    let first = if window.is_some() { fields.count_or("max_window_layers", 28)? } else { 0 };
+    let sliding = sizes.sliding_through(fields, window, |index| index >= first)?;
     Ok(sizes.decoder(family, |index| {
         let window = window.filter(|_| sliding[index]);
         (AttentionConfig::Grouped(attention.with_window(window)), sizes.gated())

@@ -30,8 +30,10 @@ pub(in crate::config) fn read_qwen2(fields: &Fields<'_>) -> Result<DecoderConfig
     let inner = fields.size_or("shared_expert_intermediate_size", 5632)?;
     let shared = Some(SharedConfig { count: None, inner, gated: true });
     let attention = GroupedConfig { input_bias: fields.flag_or("qkv_bias", true)?, ..sizes.grouped() };
-    let most = fields.count_or("max_window_layers", 28)?;
-    let sliding = sizes.sliding(fields, |index| index.is_multiple_of(2) && index < most)?;
+    let used = fields.flag_or("use_sliding_window", false)?;
+    let most = if used { fields.count_or("max_window_layers", 28)? } else { 0 };
+    let window = used.then_some(most);
+    let sliding = sizes.sliding_through(fields, window, |index| index.is_multiple_of(2) && index < most)?;
     sparse(fields, &sizes, &QWEN2, shared, |index| attention.with_window(windows(fields, sliding[index])))
 }
 
@@ -70,7 +72,7 @@ fn sparse(
     };
     let inner = fields.size("moe_intermediate_size")?;
     let step = fields.size_or("decoder_sparse_step", 1)?;
-    let dense = if fields.states("mlp_only_layers") { fields.counts("mlp_only_layers")? } else { Vec::new() };
+    let dense = fields.optional_counts("mlp_only_layers")?.unwrap_or_default();
     let mut mixture = MixtureConfig { shared, ..mixture(fields, sizes, experts, inner)? };
     mixture.routing.normalise = fields.flag_or("norm_topk_prob", false)?;
     Ok(sizes.decoder(family, |index| {

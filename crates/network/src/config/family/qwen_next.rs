@@ -73,7 +73,7 @@ pub(in crate::config) fn read_sparse(fields: &Fields<'_>) -> Result<DecoderConfi
 }
 
 fn sizes(fields: &Fields<'_>) -> Result<Sizes, ConfigProblem> {
-    let intermediate = fields.size_of(&["intermediate_size", "moe_intermediate_size"])?;
+    let intermediate = fields.first_size_of(&["intermediate_size", "moe_intermediate_size"])?;
     let width = fields.size_or("head_dim", 256)?;
     Sizes::read_inner(fields, 10_000.0, intermediate)?.head_width(width).partial(fields, 0.25)
 }

@@ -300,7 +300,7 @@ fn whole(
 ) -> Result<VisionLanguageConfig, ConfigProblem> {
     let text = fields.optional_object("text_config")?.unwrap_or_else(|| fields.as_part("text_config"));
     let mut language = read(&text)?;
-    language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
+    language.tied_embeddings = text.tied(&[fields], language.tied_embeddings)?;
     for layer in &mut language.layers {
         if let AttentionConfig::Grouped(attention) = &mut layer.attention
             && let Some(rotary) = &mut attention.rotary

@@ -55,7 +55,7 @@ impl Sizes {
             None if fields.optional_size("kv_lora_rank")?.is_some() => fields.size_or("qk_rope_head_dim", 64)?,
             None => {
                 fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
-                width / heads
+                fields.left_open("head_dim", width / heads)
             }
         };
         Ok(Self {
@@ -70,7 +70,7 @@ impl Sizes {
             mlp_bias: fields.flag_or("mlp_bias", false)?,
             epsilon: epsilon(fields)?,
             rotary: rotary(fields, theta, head_width)?,
-            tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            tied_embeddings: fields.ties(false)?,
             dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
@@ -100,7 +100,7 @@ impl Sizes {
             mlp_bias: false,
             epsilon,
             rotary: RotaryConfig { theta: 10_000.0, width: head_width, form },
-            tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            tied_embeddings: fields.ties(false)?,
             dtype: fields.dtype_or(DType::Bf16)?,
         })
     }
@@ -199,6 +199,16 @@ impl Sizes {
         }
     }
 
+    /// Which layers attend through a window, where there are any.
+    pub(super) fn sliding_through(
+        &self,
+        fields: &Fields<'_>,
+        window: Option<u64>,
+        rule: impl Fn(u64) -> bool,
+    ) -> Result<Vec<bool>, ConfigProblem> {
+        window.map_or_else(|| Ok(vec![false; self.layers as usize]), |_| self.sliding(fields, rule))
+    }
+
     /// Which layers attend through a window: by `layer_types`, or by the family's rule where that is absent.
     pub(super) fn sliding(&self, fields: &Fields<'_>, rule: impl Fn(u64) -> bool) -> Result<Vec<bool>, ConfigProblem> {
         self.kinds(fields, ["full_attention", "sliding_attention"], rule)
@@ -211,7 +221,10 @@ impl Sizes {
         kinds: [&str; 2],
         rule: impl Fn(u64) -> bool,
     ) -> Result<Vec<bool>, ConfigProblem> {
-        self.listed(fields, "layer_types", kinds, rule)
+        let listed = self.listed(fields, "layer_types", kinds, rule)?;
+        let count = listed.iter().filter(|second| **second).count();
+        fields.left_open("layer_types", format!("{count} of {} {}", self.layers, kinds[1]));
+        Ok(listed)
     }
 
     /// The same of the list under `name`.
@@ -253,24 +266,18 @@ fn activation(fields: &Fields<'_>) -> Result<ActivationKind, ConfigProblem> {
 
 /// The nonlinearity the file names, where it names one.
 pub(super) fn activation_of(fields: &Fields<'_>) -> Result<Option<ActivationKind>, ConfigProblem> {
-    for name in ["hidden_activation", "hidden_act", "activation_function"] {
-        if let Some(text) = fields.optional_text(name)? {
-            let known = activation_named(&text);
-            let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");
-            return known.map(Some).ok_or_else(wrong);
-        }
-    }
-    Ok(None)
+    let Some(name) = fields.spelling(&["hidden_activation", "hidden_act", "activation_function", "activation"]) else {
+        return Ok(None);
+    };
+    let text = fields.optional_text(name)?.unwrap_or_default();
+    let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");
+    activation_named(&text).map(Some).ok_or_else(wrong)
 }
 
 /// What is added in norms, under the names families give it.
 fn epsilon(fields: &Fields<'_>) -> Result<f64, ConfigProblem> {
-    for name in ["rms_norm_eps", "layer_norm_eps", "norm_epsilon", "norm_eps", "layer_norm_epsilon"] {
-        if let Some(epsilon) = fields.optional_number(name)? {
-            return Ok(epsilon);
-        }
-    }
-    Ok(1e-6)
+    const NAMES: &[&str] = &["rms_norm_eps", "layer_norm_eps", "norm_epsilon", "norm_eps", "layer_norm_epsilon"];
+    fields.spelling(NAMES).map_or(Ok(1e-6), |name| fields.number(name))
 }
 
 /// A nonlinearity by the name transformers gives it.

@@ -75,7 +75,7 @@ pub(crate) const GRANITE: Family = Family {
         mixture_module: "block_sparse_moe",
         ..names!("GraniteMoe")
     },
-    definitions: super::dense::GRANITE.definitions,
+    definitions: super::dense::GRANITE,
 };
 
 pub(crate) const HUNYUAN: Family = Family {
@@ -136,8 +136,8 @@ pub(in crate::config) fn read_glm4(fields: &Fields<'_>) -> Result<DecoderConfig,
 pub(in crate::config) fn read_dots1(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let attention = GroupedConfig { head_norms: Some(HeadNorms::EachHead), ..grouped(fields, &sizes)? };
-    let window = fields.optional_size("sliding_window")?;
-    let sliding = sizes.sliding(fields, |_| false)?;
+    let window = fields.size_or_none("sliding_window")?;
+    let sliding = sizes.sliding_through(fields, window, |_| false)?;
     let mut decoder = dense_first(fields, &sizes, &DOTS1, attention)?;
     for (layer, _) in decoder.layers.iter_mut().zip(sliding).filter(|(_, sliding)| *sliding) {
         if let AttentionConfig::Grouped(attention) = &mut layer.attention {
@@ -197,7 +197,7 @@ pub(in crate::config) fn read_minimax(fields: &Fields<'_>) -> Result<DecoderConf
 
 pub(in crate::config) fn read_phi(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read_with(fields, 1_000_000.0)?;
-    let attention = grouped(fields, &sizes)?.with_window(fields.optional_size("sliding_window")?);
+    let attention = grouped(fields, &sizes)?.with_window(fields.size_or_none("sliding_window")?);
     let experts = ("num_local_experts", fields.size_or("num_local_experts", 16)?);
     let mixture = mixture(fields, &sizes, experts, sizes.intermediate)?;
     let mut decoder = everywhere(&sizes, &PHI, attention, mixture);
@@ -208,7 +208,7 @@ pub(in crate::config) fn read_phi(fields: &Fields<'_>) -> Result<DecoderConfig, 
 
 pub(in crate::config) fn read_ernie(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let mut sizes = Sizes::read_with(fields, 500_000.0)?;
-    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    sizes.tied_embeddings = fields.ties(true)?;
     sizes.mlp_bias = fields.flag_or("use_bias", false)?;
     let attention = ernie(fields, &sizes)?;
     let inner = fields.size_or("moe_intermediate_size", 1536)?;
@@ -265,7 +265,7 @@ pub(in crate::config) fn read_mimo(fields: &Fields<'_>) -> Result<DecoderConfig,
         _ => sizes.sliding(fields, |index| index != 0 && !(index + 1).is_multiple_of(6))?,
     };
     // The published window counts the keys before the query.
-    let window = match fields.optional_size("sliding_window_size")? {
+    let window = match fields.size_or_none("sliding_window_size")? {
         Some(before) => before + 1,
         None => fields.size_or("sliding_window", 129)?,
     };

@@ -142,7 +142,7 @@ pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderCon
     let experts = if kinds.contains(&Kind::Mixture) {
         let inner = fields.size_or("moe_shared_expert_intermediate_size", 7688)?;
         let shared = Some(SharedConfig { count: None, inner, gated: false });
-        let latent = fields.optional_size("moe_latent_size")?;
+        let latent = fields.size_or_none("moe_latent_size")?;
         FeedForwardConfig::Mixture(MixtureConfig { shared, latent, gated: false, ..corrected(fields, &sizes)? })
     } else {
         FeedForwardConfig::Absent
@@ -393,7 +393,10 @@ fn hybrid_kinds(fields: &Fields<'_>, sizes: &Sizes, rule: impl Fn(u64) -> Kind) 
     let names = ["layer_types", "layers_block_type"];
     let kinds = match listed(fields, &names)? {
         Some(kinds) => kinds,
-        None => return Ok((0..sizes.layers).map(rule).collect()),
+        None => {
+            fields.left_open(names[0], "as its class has them");
+            return Ok((0..sizes.layers).map(rule).collect());
+        }
     };
     if kinds.len() as u64 != sizes.layers {
         let expected = format!("{} entries, one for each layer", sizes.layers);

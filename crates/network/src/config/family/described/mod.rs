@@ -3,9 +3,10 @@
 //! Biases and norms, where they stand, how positions are told apart, whether the feed-forward is gated or a mixture: a row
 //! says what its published class does. A family that needs a part of its own has a reader of its own.
 
+mod base;
 mod rows;
 
-pub(in crate::config) use rows::ROWS;
+pub(in crate::config) use rows::rows;
 
 use types::{ActivationKind, RotaryLayout};
 
@@ -97,6 +98,8 @@ struct Experts {
 enum Windows {
     /// None of them.
     None,
+    /// All of them.
+    All,
     /// Those that `layer_types` names.
     Listed,
     /// All but every so many, which have no rotary positions where the flag is set.
@@ -125,7 +128,8 @@ pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> R
     let (sliding, window) = row.windows(fields, &sizes)?;
     let bare = matches!(row.windows, Windows::AllBut { bare: true, .. });
     let mut decoder = sizes.decoder(&row.family, |index| {
-        let rotary = attention.rotary.filter(|_| !bare || sliding[index]);
+        // Without windows every layer has positions.
+        let rotary = attention.rotary.filter(|_| !bare || window.is_none() || sliding[index]);
         let attention = GroupedConfig { rotary, ..attention }.with_window(window.filter(|_| sliding[index]));
         (AttentionConfig::Grouped(attention), if mixes[index] { experts } else { feed_forward })
     });
@@ -196,13 +200,17 @@ impl Described {
     }
 
     fn windows(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<(Vec<bool>, Option<u64>), ConfigProblem> {
-        let window = fields.optional_size("sliding_window")?;
+        let window = match self.windows {
+            Windows::None => None,
+            _ => fields.size_or_none("sliding_window")?,
+        };
         let sliding = match self.windows {
             Windows::None => vec![false; sizes.layers as usize],
-            Windows::Listed => sizes.sliding(fields, |_| false)?,
+            Windows::All => sizes.sliding_through(fields, window, |_| true)?,
+            Windows::Listed => sizes.sliding_through(fields, window, |_| false)?,
             Windows::AllBut { every, default, .. } => {
                 let every = if fields.is_text(every) { default } else { fields.size_or(every, default)? };
-                sizes.sliding(fields, |index| !(index + 1).is_multiple_of(every))?
+                sizes.sliding_through(fields, window, |index| !(index + 1).is_multiple_of(every))?
             }
         };
         Ok((sliding, window))
@@ -212,7 +220,7 @@ impl Described {
 impl Experts {
     /// Which layers have experts, and those.
     fn read(self, fields: &Fields<'_>, sizes: &Sizes) -> Result<(Vec<bool>, FeedForwardConfig), ConfigProblem> {
-        let inner = fields.size_of(self.inner)?;
+        let inner = fields.first_size_of(self.inner)?;
         let count = (self.count[0], fields.size_of(self.count)?);
         let stated = |names: &[&str], default: u64| {
             let name = names.iter().find(|name| fields.states(name)).or(names.first());
