@@ -160,7 +160,6 @@ fn compare(name: &str, load: &Measured, found: &LoadForecast) -> [[f64; 3]; 3] {
 }
 
 fn latencies_are_those_the_clients_measured() {
-    let mut held = Vec::new();
     for (load, p99) in [("slow", 0.15), ("fast", 0.25), ("traced", 0.15)] {
         let measured = measured(&format!("llama-8b/{load}.json"));
         let [ttft, tpot, e2el] = compare(load, &measured, &forecast("llama-8b", &measured, VLLM, 58_351));
@@ -168,11 +167,11 @@ fn latencies_are_those_the_clients_measured() {
         assert!(tpot[0].abs() < 0.05 && e2el[0].abs() < 0.08, "{load}: {tpot:?} {e2el:?}");
         // The profiler of `traced` slows its host, which no forecast is about.
         if load != "traced" {
-            held.extend([ttft[2], tpot[2], e2el[2]]);
+            assert!((0.85..=0.95).contains(&ttft[2]), "{load}: {ttft:?}");
+            // Host times were read off this server, so that nothing is as uncertain as intervals say of any server.
+            assert!(tpot[2] >= 0.95 && e2el[2] >= 0.95, "{load}: {tpot:?} {e2el:?}");
         }
     }
-    let coverage = held.iter().sum::<f64>() / held.len() as f64;
-    assert!((0.85..=0.95).contains(&coverage), "{coverage}");
 }
 
 fn a_server_that_compiles_meanwhile_is_slower_than_forecast() {

@@ -49,9 +49,9 @@ pub struct Outcome<T> {
     pub input_throughput: T,
     /// Requests a second.
     pub request_throughput: T,
-    /// Share of the requests that met the objective; 1 without one.
+    /// Share of the answered requests that met the objective; 1 without one.
     pub good: T,
-    /// Shares that missed its time to first token, per token, between tokens and end to end.
+    /// Shares of them that missed its time to first token, per token, between tokens and end to end.
     pub missed: [T; 4],
     /// Most of the KV blocks in use at once, as a share.
     pub kv_peak: T,
@@ -159,11 +159,15 @@ impl Server<'_> {
     }
 }
 
-/// The mean of what simulations say, with their 90% interval.
+/// The mean of what simulations say, with the interval that holds another one of their kind with a probability of 90%; with fewer than
+/// 19 of them, all that they say.
 pub fn range(mut values: Vec<f64>) -> ForecastRange {
     let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
     values.sort_by(f64::total_cmp);
-    ForecastRange { value, low: quantile(&values, 0.05).min(value), high: quantile(&values, 0.95).max(value) }
+    // Of n values, another one is below the k-th with a probability of k / (n + 1), whatever their distribution is.
+    let count = values.len() as f64;
+    let share = (0.05 * (count + 1.0) - 1.0).max(0.0) / (count - 1.0).max(1.0);
+    ForecastRange { value, low: quantile(&values, share).min(value), high: quantile(&values, 1.0 - share).max(value) }
 }
 
 /// A quantile of sorted values, between neighbours where it falls between them, as numpy takes it.
@@ -202,7 +206,7 @@ pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective)
     let end = answered().map(|(answer, _)| answer.sent + answer.last).fold(0.0, f64::max);
     let seconds = ((end - begin) / 1e6).max(1e-9);
     let tokens = |of: fn(&super::Asked) -> u64| answered().map(|(_, asked)| of(asked)).sum::<u64>() as f64 / seconds;
-    let all = simulated.answers.len().max(1) as f64;
+    let all = requests.len().max(1) as f64;
     let misses: Vec<[bool; 4]> = requests.iter().map(|one| one.misses(objective)).collect();
     let (input_throughput, output_throughput) = (tokens(|asked| asked.input), tokens(|asked| asked.output));
     let prompts = simulated.prompting / simulated.busy.max(1e-9);

@@ -41,9 +41,7 @@ impl Phrase for CapacityAssumption {
             Self::PowerLimit => {
                 "Devices draw the limit of their power for the whole time, idle time included: an upper bound of their energy."
             }
-            Self::Power => {
-                "Devices draw the given power for the whole time, idle time included, so that energy is an upper bound."
-            }
+            Self::Power => "Devices draw the given power for the whole time, idle time included.",
         }
     }
 }
@@ -57,11 +55,12 @@ impl Phrase for LimitedLatency {
             Self::Itl => "mean ITL",
             Self::E2el => "E2EL",
             Self::Throughput => "the server's throughput: requests pile up beyond it",
+            Self::NotReached => "nothing within what was searched",
         }
     }
 }
 
-/// `100 requests at 8 a second (random arrivals)`.
+/// `100 requests at 8 a second, 512 tokens in and 128 out on average`.
 pub(crate) fn load(capacity: &Capacity) -> String {
     let load = &capacity.load;
     let requests = count(load.requests, "request");

@@ -22,10 +22,10 @@ pub struct LatencyForecast {
 pub struct LoadFigures {
     /// Time to first token.
     pub ttft_ms: LatencyForecast,
-    /// Time per output token after the first.
-    pub tpot_ms: LatencyForecast,
-    /// Time between tokens.
-    pub itl_ms: LatencyForecast,
+    /// Time per output token after the first; absent where every output is one token.
+    pub tpot_ms: Option<LatencyForecast>,
+    /// Time between tokens; absent where every output is one token.
+    pub itl_ms: Option<LatencyForecast>,
     /// End to end.
     pub e2el_ms: LatencyForecast,
     /// From when a request is sent to when it is first scheduled.
@@ -36,7 +36,7 @@ pub struct LoadFigures {
     pub input_throughput: ForecastRange,
     /// Requests a second.
     pub request_throughput: ForecastRange,
-    /// Share of the requests that meet the objective; absent without one.
+    /// Share of the requests that the server accepts which meet the objective; absent without one.
     #[serde(default)]
     pub goodput_share: Option<ForecastRange>,
     /// Most of the KV blocks in use at once, as a share.
@@ -113,6 +113,14 @@ impl LoadArrivals {
             Self::Concurrency { .. } => None,
         }
     }
+
+    /// The most requests a second that a server must hold: where a rate climbs, its highest.
+    pub const fn peak(&self) -> Option<f64> {
+        match self {
+            Self::Ramp { from, to } => Some(from.max(*to)),
+            _ => self.rate(),
+        }
+    }
 }
 
 /// The load that is simulated.
@@ -124,6 +132,9 @@ pub struct SimulatedLoad {
     pub requests: u64,
     /// Requests that the server refuses, because their tokens never fit its KV cache.
     pub refused: u64,
+    /// Requests of a results file that failed, and are not part of the load.
+    #[serde(default)]
+    pub failed: u64,
     /// Tokens of all prompts.
     pub input_tokens: u64,
     /// Tokens of all outputs.
@@ -145,11 +156,15 @@ pub enum LimitedLatency {
     Itl,
     /// End to end.
     E2el,
-    /// The server: requests pile up, or no more can run at once.
+    /// The server: requests pile up.
     Throughput,
+    /// Nothing: the highest load that was simulated still holds the objective.
+    #[serde(rename = "not_reached")]
+    NotReached,
 }
 
-/// The highest load of this kind that holds the objective.
+/// The highest load of this kind that holds the objective: the one under the likely times, with the lowest and highest
+/// under other times. A low end of 0 says that under some of them no load holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HighestLoad {
     /// Requests a second of all replicas; absent for a load of so many at a time.
@@ -158,7 +173,7 @@ pub struct HighestLoad {
     pub concurrency: Option<ForecastRange>,
     /// Share of the requests that meet the objective there, at least.
     pub share: f64,
-    /// The latency that most requests miss above it, or the server's throughput.
+    /// The latency that most requests miss above it, the server's throughput, or nothing that was reached.
     pub limited_by: LimitedLatency,
 }
 
@@ -315,6 +330,9 @@ pub struct Capacity {
     pub requests: Vec<RequestForecast>,
     /// What is taken as given.
     pub assumptions: Vec<CapacityAssumption>,
+    /// Options of the measured server's command that the simulation does not know.
+    #[serde(default)]
+    pub ignored_options: Vec<String>,
 }
 
 impl Document for Capacity {

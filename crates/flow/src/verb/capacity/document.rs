@@ -17,6 +17,15 @@ use crate::pipeline::model::LoadedModel;
 /// Below this share of calibrated time a forecast is called assumed.
 const CALIBRATED: f64 = 0.8;
 
+/// Where any of these is assumed, times do not come from measurements of this device, host and engine.
+const UNMEASURED: [CapacityAssumption; 5] = [
+    CapacityAssumption::NotCalibrated,
+    CapacityAssumption::PartlyCalibrated,
+    CapacityAssumption::Host,
+    CapacityAssumption::EngineHost,
+    CapacityAssumption::FusedDequantisation,
+];
+
 /// What a forecast is of.
 pub(super) struct Subject<'a> {
     pub(super) model: &'a LoadedModel,
@@ -35,26 +44,30 @@ impl Subject<'_> {
         model.hf_revision.clone_from(revision);
         model.notes.clone_from(notes);
         let outcome = &found.outcome;
-        let figures = figures(outcome, self.request.objective.is_some());
-        let is_modelled = self.certainty.calibrated >= CALIBRATED && self.certainty.host_is_measured;
+        let load = &self.request.load;
+        let answered = load.asked.iter().zip(&found.requests).filter(|(_, request)| request.is_some());
+        let has_gaps = answered.clone().any(|(asked, _)| asked.output > 1);
+        let figures = figures(outcome, self.request.objective.is_some(), has_gaps);
+        let assumptions = self.assumptions();
         Capacity {
             schema: SchemaTag::new(),
             tool_version: self.request.tool_version.clone(),
-            origin: if is_modelled { Origin::Modelled } else { Origin::Assumed },
+            origin: if assumptions.is_disjoint(&UNMEASURED.into()) { Origin::Modelled } else { Origin::Assumed },
             basis: self.device.basis.clone(),
             calibrated_share: self.certainty.calibrated,
             simulations: found.simulations,
             model,
             server: self.server(),
             load: self.load(found),
-            measured: beside(&self.request.load, &figures),
+            measured: beside(load, &figures),
             figures,
             highest,
             energy: self.watts().map(|watts| self.energy(watts, outcome)),
             price: self.request.price.map(|price| self.price(price, outcome)),
             over_time: moments(found),
             requests: self.requests(found),
-            assumptions: self.assumptions().into_iter().collect(),
+            assumptions: assumptions.into_iter().collect(),
+            ignored_options: self.request.ignored_options.clone(),
         }
     }
 
@@ -89,6 +102,7 @@ impl Subject<'_> {
         SimulatedLoad {
             arrivals: load.about,
             requests: load.asked.len() as u64,
+            failed: load.failed,
             refused: found.likely.answers.iter().filter(|answer| answer.is_none()).count() as u64,
             input_tokens: load.asked.iter().map(|asked| asked.input).sum(),
             output_tokens: load.asked.iter().map(|asked| asked.output).sum(),
@@ -182,11 +196,11 @@ fn latency(spread: Spread<ForecastRange>) -> LatencyForecast {
     LatencyForecast { mean: spread.mean, p50: spread.p50, p99: spread.p99 }
 }
 
-fn figures(outcome: &Outcome<ForecastRange>, has_objective: bool) -> LoadFigures {
+fn figures(outcome: &Outcome<ForecastRange>, has_objective: bool, has_gaps: bool) -> LoadFigures {
     LoadFigures {
         ttft_ms: latency(outcome.ttft),
-        tpot_ms: latency(outcome.tpot),
-        itl_ms: latency(outcome.itl),
+        tpot_ms: has_gaps.then(|| latency(outcome.tpot)),
+        itl_ms: has_gaps.then(|| latency(outcome.itl)),
         e2el_ms: latency(outcome.e2el),
         queue_ms: latency(outcome.queue),
         output_throughput: outcome.output_throughput,

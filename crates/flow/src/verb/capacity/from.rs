@@ -1,7 +1,7 @@
 //! A run of `serve` as what a forecast starts from: its requests, and the server that its command started.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
 use forecast::serving::{Backend, Engine};
@@ -22,6 +22,13 @@ pub struct ServedRun {
     pub model: Option<OsString>,
     /// The device, as the driver names it.
     pub hardware: Option<String>,
+    /// What its command says of the server.
+    pub server: ServerCommand,
+}
+
+/// What the command of a server says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerCommand {
     /// The engine.
     pub engine: Option<Engine>,
     /// Its attention kernels.
@@ -36,7 +43,44 @@ pub struct ServedRun {
     pub block_size: Option<u64>,
     /// Devices that shared every matrix.
     pub tensor_parallel: Option<u64>,
+    /// Options that change how the server runs, and that the simulation does not know.
+    pub ignored: Vec<String>,
 }
+
+/// Options that say where a server listens, what it is called and what it logs: nothing about how long its steps take.
+const WITHOUT_EFFECT: [&str; 31] = [
+    "--allowed-origins",
+    "--api-key",
+    "--chat-template",
+    "--config-path",
+    "--disable-log-requests",
+    "--disable-log-stats",
+    "--disable-uvicorn-access-log",
+    "--download-dir",
+    "--enable-log-requests",
+    "--enable-metrics",
+    "--hf-token",
+    "--host",
+    "--load-format",
+    "--log-level",
+    "--log-requests",
+    "--max-log-len",
+    "--model",
+    "--model-path",
+    "--no-enable-log-requests",
+    "--port",
+    "--profiler-config",
+    "--random-seed",
+    "--response-role",
+    "--root-path",
+    "--seed",
+    "--served-model-name",
+    "--skip-server-warmup",
+    "--tokenizer",
+    "--tokenizer-path",
+    "--trust-remote-code",
+    "--uvicorn-log-level",
+];
 
 /// Reads what `run` says.
 pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
@@ -50,21 +94,14 @@ pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
     }
     let mut words = run.manifest().command.iter().map(OsString::from);
     let own: Vec<OsString> = words.by_ref().take_while(|word| word != "--").collect();
-    let server: Vec<OsString> = words.collect();
-    let text = |flags: &[&str]| flags.iter().find_map(|flag| value_of(&server, flag)?.into_string().ok());
-    let number = |flags: &[&str]| text(flags)?.parse().ok();
-    let named = |name: &str| server.iter().any(|word| word.to_string_lossy().contains(name));
+    let command: Vec<OsString> = words.collect();
+    let server = ServerCommand::read(&command)
+        .map_err(|error| UserError { message: format!("{}: {}", run.path().display(), error.message), ..error })?;
     Ok(ServedRun {
         requests,
-        model: value_of(&own, "--model").or_else(|| local_model(&server).map(PathBuf::into_os_string)),
+        model: value_of(&own, "--model").or_else(|| local_model(&command).map(PathBuf::into_os_string)),
         hardware: value_of(&own, "--hardware").and_then(|name| name.into_string().ok()).or_else(|| device(run)),
-        engine: Engine::ALL.into_iter().find(|engine| named(engine.name)),
-        backend: text(&["--attention-backend"]).as_deref().and_then(Backend::find),
-        max_num_seqs: number(&["--max-num-seqs", "--max-running-requests"]),
-        max_num_batched_tokens: number(&["--max-num-batched-tokens", "--chunked-prefill-size"]),
-        kv_blocks: number(&["--num-gpu-blocks-override"]),
-        block_size: number(&["--block-size", "--page-size"]),
-        tensor_parallel: number(&["--tensor-parallel-size", "-tp", "--tp-size", "--tp"]),
+        server,
     })
 }
 
@@ -78,5 +115,105 @@ impl ServedRun {
     /// The model as `--model` takes it.
     pub fn model(&self) -> Option<&OsStr> {
         self.model.as_deref()
+    }
+}
+
+impl ServerCommand {
+    /// Reads the words that start a server.
+    fn read(words: &[OsString]) -> Result<Self, UserError> {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let program = words.iter().take_while(|word| !word.starts_with("--"));
+        let mut found = Self { engine: program.filter_map(|word| engine(word)).next(), ..Self::default() };
+        for (place, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+            let (flag, joined) = word.split_once('=').map_or((&**word, None), |(flag, value)| (flag, Some(value)));
+            // vLLM takes either.
+            let flag = flag.replace('_', "-");
+            let value = joined.or_else(|| words.get(place + 1).map(|next| &**next)).unwrap_or_default();
+            found.set(&flag, value)?;
+        }
+        Ok(found)
+    }
+
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), UserError> {
+        let number = || count(value).ok_or_else(|| unreadable(flag, value, "a number"));
+        match flag {
+            "--attention-backend" => match Backend::find(value) {
+                Some(backend) => self.backend = Some(backend),
+                None => self.ignored.push(format!("{flag} {value}")),
+            },
+            "--max-num-seqs" | "--max-running-requests" => self.max_num_seqs = Some(number()?),
+            "--max-num-batched-tokens" | "--chunked-prefill-size" => self.max_num_batched_tokens = Some(number()?),
+            "--num-gpu-blocks-override" => self.kv_blocks = Some(number()?),
+            "--block-size" | "--page-size" => self.block_size = Some(number()?),
+            "--tensor-parallel-size" | "-tp" | "--tp-size" | "--tp" => self.tensor_parallel = Some(number()?),
+            flag if flag.starts_with("--") && !WITHOUT_EFFECT.contains(&flag) => self.ignored.push(flag.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The engine that a word of a command starts: a program, or a module of Python.
+fn engine(word: &str) -> Option<Engine> {
+    let program = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or(word);
+    let starts = |engine: &Engine| {
+        program == engine.name || word.strip_prefix(engine.name).is_some_and(|rest| rest.starts_with('.'))
+    };
+    Engine::ALL.into_iter().find(starts)
+}
+
+/// A number above zero as vLLM reads it: `8192`, or `8k` for thousands and `8K` for 1,024.
+fn count(text: &str) -> Option<u64> {
+    const UNITS: [(char, u64); 4] = [('k', 1_000), ('K', 1 << 10), ('m', 1_000_000), ('M', 1 << 20)];
+    let unit = UNITS.into_iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
+    let (digits, size) = unit.unwrap_or((text, 1));
+    digits.parse::<u64>().ok()?.checked_mul(size).filter(|number| *number > 0)
+}
+
+fn unreadable(flag: &str, value: &str, expected: &str) -> UserError {
+    UserError::usage(format!("its server command has `{flag} {value}`, which is not {expected} that can be simulated"))
+        .hint(
+            "describe the server and its load with options instead: --model, --requests FILE and the engine's settings",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(command: &str) -> Result<ServerCommand, UserError> {
+        ServerCommand::read(&command.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_engine_is_the_program_and_not_a_part_of_a_name() {
+        let engine = |command: &str| read(command).unwrap().engine.map(|engine| engine.name);
+        assert_eq!(engine("/opt/venv/bin/vllm serve models/sglang --port 1"), Some("vllm"));
+        assert_eq!(engine("python3 -m sglang.launch_server --model-path vllm"), Some("sglang"));
+        assert_eq!(engine("python3 -m vllm.entrypoints.openai.api_server --model m"), Some("vllm"));
+        assert_eq!(engine("./my-vllm-server --model vllm"), None);
+        assert_eq!(engine("trtllm-serve /models/vllm-style"), None);
+    }
+
+    #[test]
+    fn settings_are_read_and_what_is_not_simulated_is_told() {
+        let found = read(
+            "vllm serve m --max_num_seqs=64 --max-num-batched-tokens 8k --block-size 32 -tp 2 --enforce-eager --port 8123 \
+             --attention-backend FLASHINFER --dtype half",
+        );
+        let found = found.unwrap();
+        assert_eq!((found.max_num_seqs, found.max_num_batched_tokens), (Some(64), Some(8_000)));
+        assert_eq!((found.block_size, found.tensor_parallel, found.kv_blocks), (Some(32), Some(2), None));
+        assert_eq!(found.ignored, ["--enforce-eager", "--attention-backend FLASHINFER", "--dtype"]);
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_an_error_and_not_a_default() {
+        for command in
+            ["vllm serve m --max-num-seqs many", "vllm serve m --max-num-seqs", "vllm serve m --block-size=0"]
+        {
+            let error = read(command).unwrap_err();
+            assert!(error.message.contains("its server command has `--"), "{}", error.message);
+        }
     }
 }

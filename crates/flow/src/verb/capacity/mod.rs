@@ -9,6 +9,7 @@ mod measured;
 mod room;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use collect::run::RunRequest;
 pub use forecast::serving::{Backend, Engine, SGLANG, VLLM};
@@ -19,7 +20,7 @@ use types::{
     AttentionKind, Capacity, DeviceCalibration, Hardware, LoadArrivals, LogitsKind, Objective, UserError, Workload,
 };
 
-pub use from::{ServedRun, served};
+pub use from::{ServedRun, ServerCommand, served};
 pub use layouts::{Layout, Watch, keep_layouts, layouts, missing};
 pub use load::PlannedLoad;
 pub use room::EngineSettings;
@@ -50,7 +51,9 @@ pub struct CapacityRequest {
     /// The engine and its settings.
     pub engine: EngineSettings,
     /// The load.
-    pub load: PlannedLoad,
+    pub load: Arc<PlannedLoad>,
+    /// Options of a measured server's command that the simulation does not know.
+    pub ignored_options: Vec<String>,
     /// The latencies that are acceptable.
     pub objective: Option<Objective>,
     /// Price of one device for an hour.

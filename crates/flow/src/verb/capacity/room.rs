@@ -11,7 +11,7 @@ use crate::pipeline::model::LoadedModel;
 const RESERVE: Bytes = Bytes::new(1 << 30);
 
 /// An engine and what a user sets of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EngineSettings {
     /// The engine.
     pub engine: Engine,
@@ -66,6 +66,14 @@ impl EngineSettings {
         let fitting = usable.checked_sub(taken).unwrap_or_default().get() / per_block.get().max(1);
         if fitting == 0 {
             return Err(does_not_fit(model, workload, hardware, self.engine, [footprint.weights, taken, usable]));
+        }
+        let most =
+            hardware.memory_bytes.checked_sub(footprint.weights).unwrap_or_default().get() / per_block.get().max(1);
+        if let Some(given) = self.kv_blocks.filter(|given| *given > most) {
+            let (asked, size) = (per_block * given, hardware.memory_bytes);
+            return Err(UserError::usage(format!("{given} KV blocks of {block_size} tokens take {asked}"))
+                .because(format!("{} has {size}, of which weights take {}", hardware.id, footprint.weights))
+                .hint(format!("at most {most} blocks fit beside the weights; without --kv-blocks it is {fitting}")));
         }
         let kv_blocks = self.kv_blocks.unwrap_or(fitting);
         let kv_origin = if self.kv_blocks.is_some() { Origin::Assumed } else { Origin::Modelled };

@@ -9,9 +9,9 @@ mod sample;
 pub use frontier::layouts_chart;
 pub use layouts::{layouts_page, layouts_terminal};
 
-use types::{Capacity, LoadMoment, Origin, SimulatedServer};
+use types::{Capacity, CapacityAssumption, LoadMoment, Origin, SimulatedServer};
 
-use crate::render::text::prose;
+use crate::render::text::{codes, prose};
 use crate::render::{Page, Table};
 use crate::words::capacity::load;
 use crate::words::caveat::READ_FIRST;
@@ -110,11 +110,21 @@ fn caveats(capacity: &Capacity) -> Vec<String> {
             grouped(capacity.load.refused)
         )
     });
+    let failed = (capacity.load.failed > 0).then(|| {
+        let failed = count(capacity.load.failed, "request");
+        format!("The load leaves out {failed} that failed when the file was recorded.")
+    });
+    let ignored = (!capacity.ignored_options.is_empty()).then(|| {
+        format!(
+            "These options of the measured server's command are not simulated: {}.",
+            codes(&capacity.ignored_options)
+        )
+    });
     let preempted = (capacity.figures.preemptions.value >= 1.0).then(|| {
         let times = times_counted(capacity.figures.preemptions.value);
         format!("The KV cache is too small for this load: requests are preempted {times} and computed again.")
     });
-    assumed.into_iter().chain(refused).chain(preempted).collect()
+    [assumed, ignored, failed, refused, preempted].into_iter().flatten().collect()
 }
 
 fn times_counted(number: f64) -> String {
@@ -140,13 +150,17 @@ fn settings(server: &SimulatedServer) -> String {
 }
 
 fn origin(capacity: &Capacity) -> String {
-    let covered = percent(Some(capacity.calibrated_share));
+    let is_calibrated = !capacity.assumptions.contains(&CapacityAssumption::NotCalibrated);
+    let covers =
+        || format!(", which covers {} of the device time of typical steps", percent(Some(capacity.calibrated_share)));
+    let highest = capacity.highest.is_some();
     format!(
-        "{}, nothing measured on this load: {}, which covers {covered} of the device time of typical steps; values are means of \
-         {}, with 90% intervals",
+        "{}; {}{}; values are means of {}, with 90% intervals{}",
         capacity.origin,
         prose(&capacity.basis),
+        is_calibrated.then(covers).unwrap_or_default(),
         count(capacity.simulations, "simulation"),
+        if highest { "; the highest load is the one under the likely times" } else { "" },
     )
 }
 
@@ -203,11 +217,20 @@ mod tests {
         let mut capacity = sample::capacity();
         assert_eq!(caveats(&capacity), Vec::<String>::new());
         capacity.origin = Origin::Assumed;
-        capacity.load.refused = 2;
+        (capacity.load.refused, capacity.load.failed) = (2, 3);
+        capacity.ignored_options = vec!["--enforce-eager".to_owned()];
         capacity.figures.preemptions.value = 3.0;
         let text = terminal(&capacity);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
-        let places = ["rests at least partly on assumptions", "refuses 2 of", "preempted", "\nmodel "].map(at);
+        let places = [
+            "rests at least partly on assumptions",
+            "not simulated: `--enforce-eager`",
+            "leaves out 3 requests",
+            "refuses 2 of",
+            "preempted",
+            "\nmodel ",
+        ]
+        .map(at);
         assert!(places.is_sorted(), "{places:?}: {text}");
     }
 }

@@ -52,14 +52,15 @@ pub(super) fn capacity() -> Capacity {
             arrivals: LoadArrivals::Rate { per_second: Some(8.0) },
             requests: 100,
             refused: 0,
+            failed: 0,
             input_tokens: 51_200,
             output_tokens: 12_800,
             objective: "ttft=200ms,tpot=20ms".parse().ok(),
         },
         figures: LoadFigures {
             ttft_ms: latency(36.4),
-            tpot_ms: latency(5.37),
-            itl_ms: latency(5.37),
+            tpot_ms: Some(latency(5.37)),
+            itl_ms: Some(latency(5.37)),
             e2el_ms: latency(590.7),
             queue_ms: latency(6.5),
             output_throughput: range(793.0),
@@ -92,5 +93,6 @@ pub(super) fn capacity() -> Capacity {
         over_time: (0..120).map(moment).collect(),
         requests: (0..3).map(request).collect(),
         assumptions: vec![CapacityAssumption::PagedAttention, CapacityAssumption::WarmServer],
+        ignored_options: Vec::new(),
     }
 }
