@@ -339,6 +339,89 @@ fn layouts_under_different_loads_have_no_best_one_and_a_ramp_is_sized_by_its_pea
 }
 
 #[test]
+fn measured_steps_correct_what_if_and_not_the_comparison() {
+    let scratch = Scratch::new();
+    serve_run(&scratch, &["--model", "llama-3-8b", "--hardware", "h200", "--", "vllm", "serve", "m"]);
+    // Ten steps of two sequences, each of 50 ms: far longer than any forecast.
+    let group = |sequences: u64, keys: u64| serde_json::json!({"sequences": sequences, "query_tokens": sequences, "key_tokens": keys, "query_squared": null, "query_key": null});
+    let step = serde_json::json!({"name": "step", "label": "decode", "host_ns": 0, "wall_ns": 0, "device_ns": 50_000_000, "kernels": 9,
+        "batch": {"tokens": 2, "context": group(0, 0), "generation": group(2, 140)}});
+    let metrics = serde_json::json!({"devices": [{"name": "H200"}], "steps": {"list": vec![step; 10]}});
+    std::fs::write(scratch.path("run").join("metrics.json"), metrics.to_string()).unwrap();
+    let path = scratch.path("run").join("manifest.json");
+    let text = std::fs::read_to_string(&path).unwrap().replace("capacity.json", "metrics.json");
+    std::fs::write(&path, text).unwrap();
+    let forecast = |more: &[&str]| -> Value {
+        let output = capacity(&scratch, &[&["--from", "run", "--json"], more].concat());
+        assert_eq!(output.code, 0, "{more:?}: {}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let (same, faster, other) = (forecast(&[]), forecast(&["--rate", "9"]), forecast(&["--hardware", "h100-sxm"]));
+    for found in [&same, &faster] {
+        assert_eq!(
+            (&found["step_residuals"][0]["kind"], value(found, "/step_residuals/0/steps")),
+            (&"decode".into(), 10.0)
+        );
+        assert!(value(found, "/step_residuals/0/factor") > 5.0);
+    }
+    let tpot = |found: &Value| value(found, "/tpot_ms/mean/value");
+    assert!(same["is_corrected"] == false && tpot(&same) < 20.0, "{}", tpot(&same));
+    assert!(faster["is_corrected"] == true && tpot(&faster) > 40.0, "{}", tpot(&faster));
+    // Another device takes other times.
+    assert!(other["is_corrected"] == false && other["step_residuals"].as_array().unwrap().is_empty());
+    let text = capacity(&scratch, &["--from", "run", "--rate", "9"]);
+    assert!(text.stdout.contains("device time is corrected by"), "{}", text.stdout);
+}
+
+#[test]
+fn servers_that_share_a_load_are_axes_of_a_sweep() {
+    let scratch = Scratch::new();
+    let load = ["--rate", "40", "--requests", "120", "--input", "512", "--output", "32", "--slo", "ttft=1s,tpot=40ms"];
+    let swept =
+        document(&scratch, &[&load[..], &["--sweep", "data-parallel=1,2", "--sweep", "max-num-seqs=4"]].concat());
+    let point = |swept: &Value, place: usize| swept["points"][place]["figures"].clone();
+    let (one, two) = (point(&swept, 0), point(&swept, 1));
+    assert_eq!(
+        (value(&one, "/server/devices"), value(&two, "/server/devices"), value(&two, "/server/servers")),
+        (1.0, 2.0, 2.0)
+    );
+    // Two servers with four sequences each hold about twice the rate.
+    let highest = |figures: &Value| value(figures, "/highest/requests_per_second/value");
+    let ratio = highest(&two) / highest(&one);
+    assert!((1.7..2.5).contains(&ratio), "{ratio}");
+    assert!(value(&two, "/queue_ms/mean/value") < value(&one, "/queue_ms/mean/value"));
+    let arguments = ["--sweep", "disaggregate=none,1p1d,1p2d", "--kv-link", "50GB/s", "--router", "least-loaded"];
+    let swept = document(&scratch, &[&load[..], &arguments].concat());
+    let (none, apart) = (point(&swept, 0), point(&swept, 2));
+    assert_eq!((value(&none, "/server/devices"), value(&apart, "/server/devices")), (1.0, 3.0));
+    // 32 layers of 8 heads of 128 keys and values in 16 bits.
+    assert_eq!(value(&apart, "/server/decoding/bytes_per_token"), 131_072.0);
+    assert!(value(&apart, "/itl_ms/p99/value") < value(&none, "/itl_ms/p99/value"));
+    assert!(apart["assumptions"].as_array().unwrap().contains(&"kv_transfer".into()));
+    let refused: [(&[&str], &str); 6] = [
+        (&["--disaggregate", "1p1d"], "needs the bandwidth between its servers"),
+        (&["--disaggregate", "1x1"], "expected 1p2d"),
+        (&["--disaggregate", "1p1d", "--data-parallel", "2"], "cannot be used with"),
+        (&["--data-parallel", "0"], "expected a number from 1 to 256"),
+        (&["--kv-link", "5"], "--kv-link has no effect without --disaggregate"),
+        (&["--router", "round-robin"], "--router has no effect without"),
+    ];
+    for (arguments, cause) in refused {
+        let output = capacity(&scratch, &[&["--model", "llama-3-8b"], arguments].concat());
+        assert!(output.code == 2 && output.stderr.contains(cause), "{arguments:?}: {}", output.stderr);
+    }
+    let text = capacity(
+        &scratch,
+        &["--model", "llama-3-8b", "--disaggregate", "1p2d", "--kv-link", "50GB/s", "--requests", "20"],
+    );
+    assert!(
+        text.stdout.contains("vllm on 3 x h200; 1 prefill, 2 decode, round-robin, each: at most"),
+        "{}",
+        text.stdout
+    );
+}
+
+#[test]
 fn weights_in_fewer_bits_are_read_sooner_and_take_less_memory() {
     let scratch = Scratch::new();
     let load = ["--concurrency", "1", "--requests", "3", "--input", "32", "--output", "32"];

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{Config, OverrideSource, Overrides};
-use flow::capacity::{self, Backend, CapacityRequest, Engine, EngineSettings, PlannedLoad, ServedRun, ServerCommand};
+use flow::capacity::{self, Backend, CapacityRequest, Disaggregate, Engine, EngineSettings, FleetSettings, PlannedLoad, Router, ServedRun, ServerCommand};
 use flow::runs;
 use flow::serve::{Arrivals, Prompts};
-use types::{Exit, Objective, UserError};
+use types::{BytesPerSecond, Exit, Objective, UserError};
 
 use crate::context::Context;
 use crate::load::{FileArrivals, LoadArguments, REQUESTS, positive};
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RUN", conflicts_with = "replay")]
     from: Option<OsString>,
     #[command(flatten)]
-    load: LoadArguments,
+    load: Box<LoadArguments>,
     /// Requests to simulate, or a results file (vllm bench serve, llm-perf serve and others) whose requests are the load
     /// [default: 100, or all of --replay]
     #[arg(long, value_name = "N|FILE", value_parser = requests, allow_negative_numbers = true)]
@@ -59,6 +59,18 @@ pub(crate) struct Arguments {
     /// Tokens of a KV block [default: as the engine chooses]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=LARGEST_BLOCK))]
     block_size: Option<u64>,
+    /// Servers that share the load, each with all of the model
+    #[arg(long, value_name = "N", value_parser = capacity::servers, conflicts_with = "disaggregate")]
+    data_parallel: Option<usize>,
+    /// Servers that prefill and servers that decode, such as 1p2d; needs --kv-link
+    #[arg(long, value_name = "XpYd")]
+    disaggregate: Option<Disaggregate>,
+    /// Bandwidth of each device between servers that prefill and that decode, such as 50GB/s
+    #[arg(long, value_name = "RATE", value_parser = link)]
+    kv_link: Option<BytesPerSecond>,
+    /// Which server a request goes to: round-robin or least-loaded [default: round-robin]
+    #[arg(long, value_name = "NAME")]
+    router: Option<Router>,
     /// Price of one device for an hour, such as 3.5/h
     #[arg(long, value_name = "PRICE", value_parser = price)]
     price: Option<f64>,
@@ -94,6 +106,7 @@ Examples:
   llm-perf capacity --model config.json --requests results.json --json
   llm-perf capacity --model llama-3.1-70b workload.parallel.tensor=4
   llm-perf capacity --model llama-3.1-70b --sweep hardware=h100-sxm,h200
+  llm-perf capacity --model llama-3-8b --disaggregate 1p2d --kv-link 50GB/s
   llm-perf capacity --from latest:serve --rate 16
 
 Simulates the engine's scheduler event by event; each step takes the forecast time of what is in it. No GPU is needed. \
@@ -115,12 +128,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     }
     let given = Overrides::typed(&arguments.overrides)?;
     refuse_lengths(&given)?;
+    refuse_unshared(arguments)?;
     let is_changed = served.as_ref().is_some_and(|served| is_changed(arguments, served, &given));
+    let is_device_changed = served.as_ref().is_some_and(|served| is_device_changed(arguments, served, &given));
     let given = with_tensor_parallel(given, served.as_ref().and_then(|served| served.server.tensor_parallel))?;
     let (config, model) = resolution::resolve_modelled(&flags, &given, context)?;
     let load = load(arguments, served.as_ref(), None)?;
     let load = if is_changed { load.unmeasured() } else { load };
-    let request = request(arguments, served.as_ref(), load, &config, context)?;
+    let mut request = request(arguments, served.as_ref(), load, &config, context)?;
+    // What a server measured corrects what is asked of it, not the forecast that stands beside its own measurements.
+    request.steps_apply = !is_device_changed && !request.load.is_measured();
+    if is_device_changed {
+        request.steps = Vec::new().into();
+    }
     if !arguments.sweep.is_empty() {
         let base = sweep::Base { arguments, config: &config, served: served.as_ref(), request: &request };
         return sweep::run(&base, &given, context, &model);
@@ -146,6 +166,21 @@ fn refuse_lengths(given: &Overrides) -> Result<(), UserError> {
     }
 }
 
+/// Settings of several servers where there is one.
+fn refuse_unshared(arguments: &Arguments) -> Result<(), UserError> {
+    let sweeps = |key: &str| arguments.sweep.iter().any(|axis| axis.split('=').next() == Some(key));
+    let is_apart = arguments.disaggregate.is_some() || sweeps("disaggregate");
+    let is_shared = is_apart || arguments.data_parallel.is_some() || sweeps("data-parallel");
+    let without_effect = [
+        (arguments.kv_link.is_some() && !is_apart, "--kv-link", "--disaggregate"),
+        (arguments.router.is_some() && !is_shared, "--router", "--data-parallel or --disaggregate"),
+    ];
+    match without_effect.into_iter().find(|(is_unused, ..)| *is_unused) {
+        Some((_, option, other)) => Err(UserError::usage(format!("{option} has no effect without {other}"))),
+        None => Ok(()),
+    }
+}
+
 /// The server and its load.
 fn request(
     arguments: &Arguments,
@@ -162,7 +197,15 @@ fn request(
         config_dir: context.config_dir.clone(),
         engine: settings(arguments, &server),
         load: Arc::new(load),
+        fleet: FleetSettings {
+            data_parallel: arguments.data_parallel,
+            router: arguments.router.unwrap_or_default(),
+            disaggregate: arguments.disaggregate,
+            link: arguments.kv_link,
+        },
         ignored_options: server.ignored,
+        steps: served.map(|served| served.steps.clone()).unwrap_or_default().into(),
+        steps_apply: false,
         objective: arguments.slo,
         price: arguments.price,
         watts: arguments.power,
@@ -200,7 +243,7 @@ fn unsaid(arguments: &Arguments, served: &ServedRun, flags: &ModelFlags<'_>) -> 
 
 /// Whether the server that is simulated differs from the one that was measured. What the run does not say is filled in, not changed.
 fn is_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> bool {
-    let ServedRun { server, model, hardware, .. } = served;
+    let ServedRun { server, .. } = served;
     let measured = EngineSettings {
         engine: server.engine.or(arguments.engine).unwrap_or(capacity::VLLM),
         backend: server.backend.unwrap_or_default(),
@@ -210,7 +253,15 @@ fn is_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> b
         block_size: server.block_size,
     };
     settings(arguments, server) != measured
-        || arguments.model.as_ref().zip(model.as_ref()).is_some_and(|(given, measured)| given != measured)
+        || arguments.data_parallel.is_some_and(|servers| servers > 1)
+        || arguments.disaggregate.is_some()
+        || is_device_changed(arguments, served, given)
+}
+
+/// Whether its steps take other times on the device: another device, model, or way to store and share it.
+fn is_device_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> bool {
+    let ServedRun { model, hardware, .. } = served;
+    arguments.model.as_ref().zip(model.as_ref()).is_some_and(|(given, measured)| given != measured)
         || arguments.hardware.as_ref().zip(hardware.as_ref()).is_some_and(|(given, measured)| given != measured)
         || given.iter().any(|one| one.key_below("workload").is_some() || one.key_below("model").is_some())
 }
@@ -232,7 +283,7 @@ fn with_tensor_parallel(given: Overrides, served: Option<u64>) -> Result<Overrid
 
 /// The load: a run's or a file's, at other arrivals where the options name them, or one that the options describe.
 fn load(arguments: &Arguments, served: Option<&ServedRun>, arriving: Option<FileArrivals>) -> Result<PlannedLoad, UserError> {
-    let LoadArguments { replay, .. } = &arguments.load;
+    let LoadArguments { replay, .. } = &*arguments.load;
     let requests = arguments.requests.as_ref();
     let (file, path) = match (served, requests, replay) {
         (Some(_), Some(_), _) => return Err(two_loads("--from RUN", "--requests")),
@@ -260,7 +311,7 @@ fn two_loads(one: &str, other: &str) -> UserError {
 
 /// A load of random prompts.
 fn generated(arguments: &Arguments, arriving: Option<FileArrivals>) -> Result<PlannedLoad, UserError> {
-    let load = &arguments.load;
+    let load = &*arguments.load;
     let requests = arguments.requests.as_ref().and_then(Requests::number).unwrap_or(REQUESTS);
     let arrivals = match arriving {
         None => load.arrivals(requests)?,
@@ -306,6 +357,13 @@ fn engine(text: &str) -> Result<Engine, String> {
 
 fn backend(text: &str) -> Result<Backend, String> {
     Backend::find(text).ok_or_else(|| "expected flash or triton".to_owned())
+}
+
+/// `50GB/s` or `50`.
+fn link(text: &str) -> Result<BytesPerSecond, String> {
+    let number = text.trim_end_matches("GB/s");
+    let rate = positive(number).ok().filter(|rate| rate.is_finite());
+    rate.map(|rate| BytesPerSecond::new(rate * 1e9)).ok_or_else(|| "expected a bandwidth such as 50GB/s".to_owned())
 }
 
 /// `3.5/h`, `$3.5/h` or `3.5`.

@@ -4,7 +4,7 @@ use types::{ForecastRange, Objective, Random};
 
 use super::price::StepPrices;
 use super::simulate::{Answer, Draw, Load, Simulated, simulate};
-use super::{Engine, Rules};
+use super::{Engine, Fleet, Rules};
 use crate::ForecastError;
 
 /// Simulations that an interval rests on.
@@ -90,7 +90,7 @@ pub struct LoadForecast {
     pub requests: Vec<Option<RequestOutcome<ForecastRange>>>,
 }
 
-/// A server: what its steps take, and how they are made.
+/// Servers that are alike: what their steps take, how they are made, and how they share a load.
 pub struct Server<'a> {
     /// Prices of its steps.
     pub prices: StepPrices<'a>,
@@ -98,12 +98,14 @@ pub struct Server<'a> {
     pub engine: Engine,
     /// How it schedules.
     pub rules: Rules,
+    /// How many there are, and what each does.
+    pub fleet: Fleet,
 }
 
 impl Server<'_> {
     /// What one simulation comes to.
     pub fn simulate(&mut self, load: &Load, draw: Draw, objective: &Objective) -> Result<Outcome<f64>, ForecastError> {
-        let simulated = simulate(&mut self.prices, &self.engine, self.rules, load, draw)?;
+        let simulated = simulate(&mut self.prices, &self.engine, self.rules, &self.fleet, load, draw)?;
         Ok(outcome(load, &simulated, objective))
     }
 
@@ -135,7 +137,7 @@ impl Server<'_> {
         let mut likely = None;
         for (index, times) in (0..).zip(self.draws(others)?) {
             let load = draw(index);
-            let simulated = simulate(&mut self.prices, &self.engine, self.rules, &load, times)?;
+            let simulated = simulate(&mut self.prices, &self.engine, self.rules, &self.fleet, &load, times)?;
             outcomes.push(outcome(&load, &simulated, objective).numbers());
             requests.push(simulated.answers.clone());
             likely.get_or_insert(simulated);

@@ -41,6 +41,13 @@ impl Phrase for CapacityAssumption {
             Self::PowerLimit => {
                 "Devices draw the limit of their power for the whole time, idle time included: an upper bound of their energy."
             }
+            Self::Router => {
+                "Servers are alike and independent; their router costs no time and knows every answer at once."
+            }
+            Self::KvTransfer => {
+                "Keys and values go to the server that decodes over the given link once the prompt is processed, and transfers \
+                 do not wait for each other. The first token reaches its client from there."
+            }
             Self::Power => "Devices draw the given power for the whole time, idle time included.",
         }
     }

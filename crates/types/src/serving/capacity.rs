@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin};
+use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin, StepLabel};
 
 /// A latency of many requests, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +58,15 @@ pub struct SimulatedServer {
     pub devices: u64,
     /// Devices that share every matrix.
     pub tensor_parallel: u64,
+    /// Servers that share the load; those that prefill where others decode.
+    #[serde(default = "one")]
+    pub servers: u64,
+    /// `round-robin` or `least-loaded`: the server that a request goes to; absent for a single one.
+    #[serde(default)]
+    pub router: Option<String>,
+    /// Servers that decode what the others prefill; absent where each does both.
+    #[serde(default)]
+    pub decoding: Option<DecodingServers>,
     /// `vllm` or `sglang`.
     pub engine: String,
     /// Most requests that run at once.
@@ -74,6 +83,34 @@ pub struct SimulatedServer {
     pub weights_bytes: Bytes,
     /// KV cache on that device.
     pub kv_bytes: Bytes,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// Servers that decode, apart from those that prefill.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DecodingServers {
+    /// How many.
+    pub servers: u64,
+    /// Bandwidth of each device's link between the two, as given.
+    pub link_bytes_per_second: f64,
+    /// Bytes of keys and values that each device sends for a token of a prompt.
+    pub bytes_per_token: Bytes,
+}
+
+/// How much longer measured steps of a kind took on the device than forecast.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepResidual {
+    /// `decode`, or `mixed` for steps with prompts.
+    pub kind: StepLabel,
+    /// How many were measured.
+    pub steps: u64,
+    /// Their median, as a factor.
+    pub factor: f64,
+    /// Standard deviation from step to step, in logarithms.
+    pub deviation: f64,
 }
 
 /// How the requests of a load arrive.
@@ -288,6 +325,10 @@ pub enum CapacityAssumption {
     Power,
     /// The limit of the device's power, for the whole time.
     PowerLimit,
+    /// Routers cost no time and know every answer.
+    Router,
+    /// Keys and values go from one server to another over the given link, without waiting for each other.
+    KvTransfer,
 }
 
 /// The document.
@@ -333,6 +374,12 @@ pub struct Capacity {
     /// Options of the measured server's command that the simulation does not know.
     #[serde(default)]
     pub ignored_options: Vec<String>,
+    /// Measured steps of the run that a forecast starts from, against their forecast; empty without one.
+    #[serde(default)]
+    pub step_residuals: Vec<StepResidual>,
+    /// Whether device times are corrected by them: where the load or the server's limits were changed, and the device was not.
+    #[serde(default)]
+    pub is_corrected: bool,
 }
 
 impl Document for Capacity {

@@ -129,6 +129,10 @@ fn layout(base: &Base<'_>, axes: &[SweepAxis], loads: &Loads, mut number: usize)
         }
     }
     refuse_lengths(&change)?;
+    if settings.contains_key("hardware") || change.iter().next().is_some() {
+        request.steps = Vec::new().into();
+    }
+    request.steps_apply = !request.steps.is_empty();
     request.workload = resolution::workload::settings(&base.config.clone().with(&change)?)?;
     Ok(Layout { settings, request })
 }
@@ -148,11 +152,18 @@ fn set(request: &mut CapacityRequest, key: &str, text: &str) -> Result<(), UserE
         "max-num-batched-tokens" => engine.max_num_batched_tokens = Some(number(MOST_TOKENS)?),
         "kv-blocks" => engine.kv_blocks = Some(number(MOST_BLOCKS)?),
         "block-size" => engine.block_size = Some(number(LARGEST_BLOCK)?),
+        "data-parallel" => {
+            request.fleet.data_parallel = Some(capacity::servers(text).map_err(|expected| wrong(&expected))?);
+        }
+        "router" => request.fleet.router = text.parse().map_err(|expected: String| wrong(&expected))?,
+        // One server that does both is a layout among them.
+        "disaggregate" if text == "none" => request.fleet.disaggregate = None,
+        "disaggregate" => request.fleet.disaggregate = Some(text.parse().map_err(|expected: String| wrong(&expected))?),
         "price" => request.price = Some(positive(text).map_err(|expected| wrong(&expected))?),
         _ => {
             return Err(UserError::usage(format!("--sweep {key}: no such setting")).hint(
-                "sweep hardware, engine, max-num-seqs, max-num-batched-tokens, kv-blocks, block-size, price, rate, concurrency, or \
-                 workload.parallel.tensor and other keys of the workload",
+                "sweep hardware, engine, max-num-seqs, max-num-batched-tokens, kv-blocks, block-size, data-parallel, disaggregate, router, \
+                 price, rate, concurrency, or workload.parallel.tensor and other keys of the workload",
             ));
         }
     }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use forecast::serving::{Asked, LoadForecast, Outcome, RequestOutcome, Server, Spread};
+use forecast::serving::{Asked, Fleet, LoadForecast, Outcome, RequestOutcome, Residual, Residuals, Server, Spread};
 use meter::model_spec;
 use types::{
     Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LatencyForecast, LoadFigures, LoadMoment,
-    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, Workload,
+    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, StepLabel, StepResidual,
+    Workload,
 };
 
 use super::measured::beside;
@@ -34,6 +35,8 @@ pub(super) struct Subject<'a> {
     pub(super) request: &'a CapacityRequest,
     pub(super) room: Room,
     pub(super) certainty: Certainty,
+    pub(super) residuals: Residuals,
+    pub(super) fleet: Fleet,
 }
 
 impl Subject<'_> {
@@ -68,6 +71,8 @@ impl Subject<'_> {
             requests: self.requests(found),
             assumptions: assumptions.into_iter().collect(),
             ignored_options: self.request.ignored_options.clone(),
+            step_residuals: self.step_residuals(),
+            is_corrected: self.request.steps_apply && self.residuals != Residuals::default(),
         }
     }
 
@@ -77,15 +82,26 @@ impl Subject<'_> {
     }
 
     fn devices(&self) -> u64 {
-        self.workload.parallel.devices()
+        self.workload.parallel.devices() * self.fleet.servers() as u64
+    }
+
+    fn step_residuals(&self) -> Vec<StepResidual> {
+        let Residuals { decode, prompts } = self.residuals;
+        let of = |(kind, Residual { steps, factor, deviation })| StepResidual { kind, steps, factor, deviation };
+        let kinds = [(StepLabel::Decode, decode), (StepLabel::Mixed, prompts)];
+        kinds.into_iter().filter(|(_, residual)| residual.steps > 0).map(of).collect()
     }
 
     fn server(&self) -> SimulatedServer {
-        let Room { rules, weights, kv, kv_origin } = self.room;
+        let Room { rules, weights, kv, kv_origin, .. } = self.room;
+        let Fleet { servers, router, .. } = self.fleet;
         SimulatedServer {
             hardware: self.device.hardware.id.clone(),
             devices: self.devices(),
             tensor_parallel: self.workload.parallel.tensor,
+            servers: servers as u64,
+            router: (self.fleet.servers() > 1).then(|| router.name().to_owned()),
+            decoding: self.request.fleet.decoding(&self.room),
             engine: self.request.engine.engine.name.to_owned(),
             max_num_seqs: rules.max_num_seqs,
             max_num_batched_tokens: rules.max_num_batched_tokens,
@@ -157,7 +173,9 @@ impl Subject<'_> {
             (request.engine.engine.name == "sglang", CapacityAssumption::EngineHost),
             (true, CapacityAssumption::PagedAttention),
             (self.room.kv_origin == Origin::Modelled, CapacityAssumption::Reserve),
-            (self.devices() > 1, CapacityAssumption::Links),
+            (self.workload.parallel.devices() > 1, CapacityAssumption::Links),
+            (self.fleet.servers() > 1, CapacityAssumption::Router),
+            (self.fleet.apart.is_some(), CapacityAssumption::KvTransfer),
             (is_warm, CapacityAssumption::WarmServer),
             (!is_warm, CapacityAssumption::UnknownStart),
             (true, CapacityAssumption::Lengths),

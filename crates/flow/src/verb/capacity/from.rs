@@ -4,11 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
-use forecast::serving::{Backend, Engine};
+use forecast::serving::{Backend, Engine, MeasuredStep, Part};
+use serde::Deserialize;
 use serde_json::Value;
-use types::UserError;
+use types::{StepBatch, StepSummary, UserError};
 
 use crate::pipeline::server_command::{local_model, value_of};
+
+/// Most sequences of a step, and most steps that are read: more tell nothing else.
+const MOST_SEQUENCES: u64 = 1 << 13;
+const MOST_STEPS: usize = 1_000;
 
 /// The requests of a `serve` run.
 const REQUESTS: &str = "requests.jsonl";
@@ -24,6 +29,8 @@ pub struct ServedRun {
     pub hardware: Option<String>,
     /// What its command says of the server.
     pub server: ServerCommand,
+    /// The steps that its trace recorded.
+    pub steps: Vec<MeasuredStep>,
 }
 
 /// What the command of a server says.
@@ -97,18 +104,54 @@ pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
     let command: Vec<OsString> = words.collect();
     let server = ServerCommand::read(&command)
         .map_err(|error| UserError { message: format!("{}: {}", run.path().display(), error.message), ..error })?;
+    let metrics = run.read("metrics.json").ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let metrics = metrics.unwrap_or_default();
+    // The device of the trace, as the driver names it.
+    let device = || metrics["devices"][0]["name"].as_str().map(str::to_owned);
     Ok(ServedRun {
         requests,
         model: value_of(&own, "--model").or_else(|| local_model(&command).map(PathBuf::into_os_string)),
-        hardware: value_of(&own, "--hardware").and_then(|name| name.into_string().ok()).or_else(|| device(run)),
+        hardware: value_of(&own, "--hardware").and_then(|name| name.into_string().ok()).or_else(device),
         server,
+        steps: steps(&metrics),
     })
 }
 
-/// The device of the trace, as the driver names it.
-fn device(run: &StoredRun) -> Option<String> {
-    let metrics: Value = serde_json::from_slice(&run.read("metrics.json").ok()?).ok()?;
-    metrics["devices"][0]["name"].as_str().map(str::to_owned)
+/// The steps whose composition the engine says.
+fn steps(metrics: &Value) -> Vec<MeasuredStep> {
+    let list = Vec::<StepSummary>::deserialize(&metrics["steps"]["list"]).unwrap_or_default();
+    let step = |step: &StepSummary| {
+        let device = step.device_ns.get() as f64 / 1e3;
+        Some(MeasuredStep { parts: parts(step.batch.as_ref()?)?, device })
+    };
+    list.iter().filter_map(step).take(MOST_STEPS).collect()
+}
+
+/// What a step processed: sequences of a kind are taken to be alike, because the engine says their sums.
+fn parts(batch: &StepBatch) -> Option<Vec<Part>> {
+    let StepBatch { context, generation, .. } = batch;
+    // Where several tokens of a sequence are verified at a time, a step is of another kind.
+    let decodes = generation.query_tokens.unwrap_or(generation.sequences) == generation.sequences;
+    let count = context.sequences + generation.sequences;
+    if count == 0 || count > MOST_SEQUENCES || !decodes {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(count as usize);
+    for (group, is_prompt) in [(context, true), (generation, false)] {
+        if group.sequences == 0 {
+            continue;
+        }
+        let keys = group.key_tokens?;
+        let queries = if is_prompt { group.query_tokens? } else { group.sequences };
+        for sequence in 0..group.sequences {
+            // The first sequences take what does not divide evenly.
+            let share = |sum: u64| sum / group.sequences + u64::from(sequence < sum % group.sequences);
+            let tokens = share(queries);
+            let context = share(keys).saturating_sub(tokens);
+            parts.push(Part { request: parts.len(), tokens, context, emits: true });
+        }
+    }
+    Some(parts)
 }
 
 impl ServedRun {
@@ -183,6 +226,20 @@ mod tests {
 
     fn read(command: &str) -> Result<ServerCommand, UserError> {
         ServerCommand::read(&command.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_step_is_as_many_sequences_of_mean_lengths() {
+        let metrics = serde_json::json!({"steps": {"list": [
+            {"name": "a", "label": "mixed", "host_ns": 0, "wall_ns": 0, "device_ns": 5_000_000, "kernels": 9, "batch": {
+                "tokens": 203, "context": {"sequences": 2, "query_tokens": 201, "key_tokens": 301, "query_squared": null, "query_key": null},
+                "generation": {"sequences": 2, "query_tokens": 2, "key_tokens": 50, "query_squared": null, "query_key": null}}},
+            {"name": "b", "label": null, "host_ns": 0, "wall_ns": 0, "device_ns": 1, "kernels": 9, "batch": null},
+        ]}});
+        let found = steps(&metrics);
+        assert_eq!((found.len(), found[0].device), (1, 5_000.0));
+        let parts: Vec<[u64; 2]> = found[0].parts.iter().map(|part| [part.tokens, part.context]).collect();
+        assert_eq!(parts, [[101, 50], [100, 50], [1, 24], [1, 24]]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) fn highest(
         return Err(cannot_be_met(&alone, objective));
     }
     let is_closed = matches!(load.about, LoadArrivals::Concurrency { .. });
-    let most = if is_closed { server.rules.max_num_seqs as f64 } else { MOST };
+    let most = if is_closed { (server.rules.max_num_seqs as usize * server.fleet.decoding()) as f64 } else { MOST };
     let start = if is_closed { 1.0 } else { 1e3 / alone.e2el.mean.max(1e-3) };
     let draws = server.draws(others)?;
     let least = if is_closed { 1.0 } else { LEAST * start };

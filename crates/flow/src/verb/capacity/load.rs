@@ -119,6 +119,11 @@ impl PlannedLoad {
         self
     }
 
+    /// Whether a client measured these requests, at these times, on this server.
+    pub fn is_measured(&self) -> bool {
+        !self.measured.is_empty()
+    }
+
     /// The load of one simulation: the first has the seed's own arrivals, every other has others of their kind.
     pub(super) fn draw(&self, index: u64) -> Load {
         self.scheduled(&self.arrivals, self.asked.clone(), index)

@@ -34,6 +34,8 @@ pub(super) struct Room {
     pub(super) weights: Bytes,
     pub(super) kv: Bytes,
     pub(super) kv_origin: Origin,
+    /// Bytes of keys and values of a token on that device.
+    pub(super) per_token: Bytes,
 }
 
 impl EngineSettings {
@@ -79,7 +81,7 @@ impl EngineSettings {
         let kv_origin = if self.kv_blocks.is_some() { Origin::Assumed } else { Origin::Modelled };
         let mixing = self.engine.mixing;
         let rules = Rules { mixing, max_num_seqs, max_num_batched_tokens, kv_blocks, block_size, piece };
-        Ok(Room { rules, weights: footprint.weights, kv: per_block * kv_blocks, kv_origin })
+        Ok(Room { rules, weights: footprint.weights, kv: per_block * kv_blocks, kv_origin, per_token })
     }
 }
 

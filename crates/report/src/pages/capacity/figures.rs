@@ -1,10 +1,10 @@
 //! Figures of a forecast as people read them: a value and its interval.
 
-use types::{Capacity, ForecastRange, LatencyForecast, LimitedLatency};
+use types::{Capacity, ForecastRange, LatencyForecast, LimitedLatency, StepLabel};
 
 use crate::render::Table;
 use crate::words::kind::Phrase;
-use crate::words::number::{decimal, milliseconds, percent, rate, signed};
+use crate::words::number::{decimal, grouped, milliseconds, percent, rate, signed};
 
 /// A time and its interval.
 pub(super) fn times(range: ForecastRange) -> String {
@@ -59,6 +59,22 @@ pub(super) fn measured(capacity: &Capacity) -> Table {
         let (latency, part) = row.figure.split_once("_ms.").unwrap_or(("output tokens/s", ""));
         let name = if part.is_empty() { latency.to_owned() } else { format!("{} {part}", latency.to_uppercase()) };
         table.row([name, interval(row.forecast, write), write(row.measured), signed(row.error)]);
+    }
+    table
+}
+
+/// Measured steps against their forecast, and whether it is corrected by them.
+pub(super) fn residuals(capacity: &Capacity) -> Table {
+    let heading = if capacity.is_corrected { "device time is corrected by" } else { "device time of steps" };
+    let mut table = Table::new(&format!("{heading} | >measured steps | >median off by | >varies by"));
+    for residual in &capacity.step_residuals {
+        let kind = if residual.kind == StepLabel::Decode { "decode" } else { "with prompts" };
+        table.row([
+            kind.to_owned(),
+            grouped(residual.steps),
+            signed(residual.factor - 1.0),
+            percent(Some(residual.deviation)),
+        ]);
     }
     table
 }

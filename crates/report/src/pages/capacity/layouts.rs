@@ -70,7 +70,7 @@ fn best(sweep: &CapacitySweep) -> Option<String> {
     Some(format!(
         "{}: {} with {} hold {asked} requests a second within the target{cost}",
         described(sweep, point),
-        count(figures.servers_needed?, "server"),
+        count(figures.servers_needed?, if figures.server.router.is_some() { "deployment" } else { "server" }),
         count(devices, "device"),
     ))
 }

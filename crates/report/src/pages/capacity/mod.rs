@@ -18,7 +18,7 @@ use crate::words::caveat::READ_FIRST;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, grouped, known, milliseconds, percent};
 use crate::words::serving::objective;
-use figures::{costs, highest, latencies, measured, rates, times};
+use figures::{costs, highest, latencies, measured, rates, residuals, times};
 
 /// Requests on the page; the JSON has all.
 const REQUESTS: usize = 200;
@@ -91,6 +91,9 @@ fn head(page: &mut Page, capacity: &Capacity) {
     if !capacity.measured.is_empty() {
         page.table(&measured(capacity));
     }
+    if !capacity.step_residuals.is_empty() {
+        page.table(&residuals(capacity));
+    }
     page.facts(rates(capacity));
     page.facts(costs(capacity));
     if let Some(table) = over_time(&capacity.over_time) {
@@ -140,8 +143,15 @@ fn devices(server: &SimulatedServer) -> String {
 
 fn settings(server: &SimulatedServer) -> String {
     let blocks = format!("{} KV blocks of {}", grouped(server.kv_blocks), count(server.block_size, "token"));
+    let shared = match (&server.decoding, &server.router) {
+        (Some(decoding), Some(router)) => {
+            format!("; {} prefill, {} decode, {router}, each", grouped(server.servers), grouped(decoding.servers))
+        }
+        (None, Some(router)) => format!("; {}, {router}, each", count(server.servers, "server")),
+        (_, None) => String::new(),
+    };
     format!(
-        "{} on {}: at most {} and {} a step, {blocks}",
+        "{} on {}{shared}: at most {} and {} a step, {blocks}",
         prose(&server.engine),
         devices(server),
         count(server.max_num_seqs, "sequence"),

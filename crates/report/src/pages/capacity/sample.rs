@@ -39,6 +39,9 @@ pub(super) fn capacity() -> Capacity {
             hardware: "h200".to_owned(),
             devices: 1,
             tensor_parallel: 1,
+            servers: 1,
+            router: None,
+            decoding: None,
             engine: "vllm".to_owned(),
             max_num_seqs: 1024,
             max_num_batched_tokens: 8192,
@@ -94,5 +97,7 @@ pub(super) fn capacity() -> Capacity {
         requests: (0..3).map(request).collect(),
         assumptions: vec![CapacityAssumption::PagedAttention, CapacityAssumption::WarmServer],
         ignored_options: Vec::new(),
+        step_residuals: Vec::new(),
+        is_corrected: false,
     }
 }
