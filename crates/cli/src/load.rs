@@ -12,46 +12,84 @@ pub(crate) struct LoadArguments {
     /// Requests per second, or a range such as 2..20 that the load climbs [default: 4, unless --concurrency or --replay is given]
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["concurrency", "replay"])]
     rate: Option<Rate>,
-    /// 1 for random arrivals (Poisson), less for bursts, more for even ones
-    #[arg(long, value_name = "SHAPE", value_parser = positive, default_value_t = 1.0)]
-    burstiness: f64,
+    /// 1 for random arrivals (Poisson), less for bursts, more for even ones [default: 1]
+    #[arg(long, value_name = "SHAPE", value_parser = positive)]
+    burstiness: Option<f64>,
     /// Requests arrive at equal intervals
     #[arg(long, conflicts_with = "burstiness")]
     constant: bool,
     /// Keep this many requests in flight instead of a rate
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
-    /// Tokens per prompt: a number, or a range such as 256..1024
-    #[arg(long, value_name = "TOKENS", value_parser = lengths, default_value = "512")]
-    pub(crate) input: Lengths,
-    /// Tokens per output: a number, or a range such as 16..128
-    #[arg(long, value_name = "TOKENS", value_parser = lengths, default_value = "128")]
-    pub(crate) output: Lengths,
+    /// Tokens per prompt: a number, or a range such as 256..1024 [default: 512]
+    #[arg(long, value_name = "TOKENS", value_parser = lengths)]
+    input: Option<Lengths>,
+    /// Tokens per output: a number, or a range such as 16..128 [default: 128]
+    #[arg(long, value_name = "TOKENS", value_parser = lengths)]
+    output: Option<Lengths>,
     /// Load to repeat: Mooncake JSONL, or CSV with time_s,input_tokens,output_tokens
-    #[arg(long, alias = "load", value_name = "FILE")]
+    #[arg(long, alias = "load", value_name = "FILE", conflicts_with_all = ["input", "output", "burstiness", "constant"])]
     pub(crate) replay: Option<PathBuf>,
-    /// Seed of everything random
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// Seed of everything random [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
 }
 
 /// Without a rate.
 const RATE: f64 = 4.0;
+/// Without lengths.
+const INPUT: Lengths = Lengths::Fixed(512);
+const OUTPUT: Lengths = Lengths::Fixed(128);
 /// Without a number.
 pub(crate) const REQUESTS: usize = 100;
 
 impl LoadArguments {
-    /// The rate that was named, where it does not climb.
-    pub(crate) const fn rate(&self) -> Option<f64> {
-        match self.rate {
-            Some(Rate::Steady(rate)) => Some(rate),
-            _ => None,
+    /// Tokens of prompts.
+    pub(crate) fn input(&self) -> Lengths {
+        self.input.clone().unwrap_or(INPUT)
+    }
+
+    /// Tokens of outputs.
+    pub(crate) fn output(&self) -> Lengths {
+        self.output.clone().unwrap_or(OUTPUT)
+    }
+
+    /// Seed of everything random.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or_default()
+    }
+
+    /// How the requests of a file are to arrive, where the options say; those that describe other requests are refused.
+    pub(crate) fn of_file(&self, file: &str) -> Result<Option<FileArrivals>, UserError> {
+        let given = [
+            ("--input", self.input.is_some()),
+            ("--output", self.output.is_some()),
+            ("--burstiness", self.burstiness.is_some()),
+            ("--constant", self.constant),
+            ("--seed", self.seed.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(UserError::usage(format!("{option} has no effect on the requests of {file}"))
+                .hint("--rate and --concurrency change when the requests of a file arrive"));
+        }
+        match (self.concurrency, self.rate) {
+            (Some(0), _) => Err(UserError::usage("--concurrency is at least 1")),
+            (Some(concurrency), _) => Ok(Some(FileArrivals::Together(concurrency))),
+            (None, Some(Rate::Steady(rate))) => Ok(Some(FileArrivals::At(rate))),
+            (None, Some(Rate::Climbing { .. })) => {
+                Err(UserError::usage(format!("the requests of {file} have one rate"))
+                    .hint("give a single number, such as --rate 8"))
+            }
+            (None, None) => Ok(None),
         }
     }
 
     /// At a steady rate.
-    pub(crate) const fn at(&self, rate: f64) -> Arrivals {
-        if self.constant { Arrivals::Constant { rate } } else { Arrivals::Gamma { rate, burstiness: self.burstiness } }
+    pub(crate) fn at(&self, rate: f64) -> Arrivals {
+        match self.constant {
+            true => Arrivals::Constant { rate },
+            false => Arrivals::Gamma { rate, burstiness: self.burstiness.unwrap_or(1.0) },
+        }
     }
 
     /// When so many requests arrive, where no file says.
@@ -65,6 +103,15 @@ impl LoadArguments {
             (None, Rate::Steady(rate)) => self.at(rate),
         })
     }
+}
+
+/// Other arrivals for the requests of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FileArrivals {
+    /// So many a second.
+    At(f64),
+    /// So many at a time.
+    Together(usize),
 }
 
 /// Requests per second.

@@ -140,6 +140,287 @@ fn a_results_file_is_forecast_beside_what_its_client_measured() {
     assert!(value(&faster, "/batch/value") > value(&found, "/batch/value"));
 }
 
+/// A run of `serve` with three requests half a second apart, and the words that it was started with.
+fn serve_run(scratch: &Scratch, command: &[&str]) {
+    let made = capacity(scratch, &["--model", "llama-3-8b", "--requests", "2", "--output", "2", "--out", "run"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let folder = scratch.path("run");
+    let line = |at: u64, error: &str| {
+        let start = 500_000_000 * at;
+        format!(
+            r#"{{"due_ns":{start},"chunks_ns":[40000000,45000000,50000000],"end_ns":50000000,"input_tokens":64,"output_tokens":3,"error":{error}}}"#
+        )
+    };
+    let header = r#"{"schema":"llm-perf/requests/1","clock":"epoch"}"#.to_owned();
+    let lines = [header, line(0, "null"), line(1, "null"), line(2, "null"), line(3, r#""refused""#)];
+    std::fs::write(folder.join("requests.jsonl"), lines.join("\n") + "\n").unwrap();
+    let path = folder.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    manifest["command"] = [&["llm-perf", "serve"], command].concat().into();
+    let mut file = manifest["files"][0].clone();
+    file["path"] = "requests.jsonl".into();
+    file.as_object_mut().unwrap().remove("document");
+    manifest["files"].as_array_mut().unwrap().push(file);
+    std::fs::write(&path, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn a_measured_server_is_compared_only_where_nothing_was_changed() {
+    let scratch = Scratch::new();
+    let server = ["--", "vllm", "serve", "m", "--max-num-seqs", "64", "--enforce-eager", "--port", "8123"];
+    serve_run(&scratch, &[&["--model", "llama-3-8b", "--hardware", "h200"], &server[..]].concat());
+    let forecast = |more: &[&str]| -> Value {
+        let output = capacity(&scratch, &[&["--from", "run", "--json"], more].concat());
+        assert_eq!(output.code, 0, "{more:?}: {}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let found = forecast(&[]);
+    let number = |pointer: &str| value(&found, pointer);
+    assert_eq!((number("/load/requests"), number("/load/failed"), number("/server/max_num_seqs")), (3.0, 1.0, 64.0));
+    assert_eq!(found["ignored_options"], serde_json::json!(["--enforce-eager"]));
+    let compared = |found: &Value| !found["measured"].as_array().unwrap().is_empty();
+    assert!(compared(&found) && found["requests"][0]["measured"]["ttft_ms"] == 40.0, "{}", found["measured"]);
+    for same in [&["--hardware", "h200"][..], &["--max-num-seqs", "64"], &["--price", "2/h"], &["--slo", "ttft=1s"]] {
+        assert!(compared(&forecast(same)), "{same:?}");
+    }
+    for changed in [
+        &["--hardware", "h100-sxm"][..],
+        &["--max-num-seqs", "32"],
+        &["--max-num-batched-tokens", "4096"],
+        &["--engine", "sglang"],
+        &["--attention-backend", "triton"],
+        &["--kv-blocks", "1000"],
+        &["--rate", "9"],
+        &["--concurrency", "2"],
+        &["workload.quantisation.weights=fp8"],
+    ] {
+        assert!(!compared(&forecast(changed)), "{changed:?}");
+    }
+    let page = capacity(&scratch, &["--from", "run"]);
+    for said in ["leaves out 1 request that failed", "not simulated: `--enforce-eager`", "forecast off by"] {
+        assert!(page.stdout.contains(&said.replace('`', "")) || page.stdout.contains(said), "{said}: {}", page.stdout);
+    }
+}
+
+#[test]
+fn what_a_run_does_not_say_is_asked_for_and_not_guessed() {
+    for (command, cause) in [
+        (&["--hardware", "h200", "--url", "http://localhost:1"][..], "which model was served"),
+        (&["--model", "llama-3-8b", "--", "vllm", "serve", "m"], "which device the server ran on"),
+        (
+            &["--model", "llama-3-8b", "--hardware", "h200", "--", "./server", "models/vllm-7b"],
+            "which engine the server was",
+        ),
+        (
+            &["--model", "llama-3-8b", "--hardware", "h200", "--", "vllm", "serve", "m", "--block-size", "big"],
+            "`--block-size big`",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        serve_run(&scratch, command);
+        let output = capacity(&scratch, &["--from", "run"]);
+        assert_eq!(output.code, 2, "{command:?}: {}", output.stdout);
+        assert!(output.stderr.contains(cause), "{command:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn the_requests_of_a_file_come_as_the_options_say_or_the_options_are_refused() {
+    let scratch = Scratch::new();
+    let row = |at: u64| format!("{}.0,64,4\n", at / 4);
+    let rows: String = (0..40).map(row).collect();
+    std::fs::write(scratch.path("load.csv"), format!("time_s,input_tokens,output_tokens\n{rows}")).unwrap();
+    std::fs::write(scratch.path("together.csv"), "time_s,input_tokens,output_tokens\n0,64,4\n0,64,4\n").unwrap();
+    let arrivals = |more: &[&str]| {
+        let found = document(&scratch, &[&["--replay", "load.csv"], more].concat());
+        found["load"]["arrivals"].clone()
+    };
+    assert_eq!(arrivals(&["--concurrency", "3"]), serde_json::json!({"kind": "concurrency", "requests": 3}));
+    let swept = document(&scratch, &["--replay", "load.csv", "--sweep", "rate=2,20"]);
+    let of = |point: usize| &swept["points"][point]["figures"];
+    assert_eq!(
+        (&of(0)["load"]["arrivals"]["per_second"], &of(1)["load"]["arrivals"]["per_second"]),
+        (&2.0.into(), &20.0.into())
+    );
+    assert!(value(of(0), "/request_throughput/value") < value(of(1), "/request_throughput/value"));
+    let refused: [(&[&str], &str); 9] = [
+        (&["--replay", "load.csv", "--input", "5"], "cannot be used with"),
+        (&["--replay", "load.csv", "--constant"], "cannot be used with"),
+        (&["--requests", "load.json", "--output", "5"], "--output has no effect on the requests of a results file"),
+        (&["--requests", "load.json", "--seed", "5"], "--seed has no effect on the requests of a results file"),
+        (&["--requests", "load.json", "--rate", "1..5"], "the requests of a results file have one rate"),
+        (&["--requests", "load.json", "--concurrency", "0"], "--concurrency is at least 1"),
+        (&["--replay", "together.csv", "--sweep", "rate=1,2"], "all start at once"),
+        (&["--sweep", "rate=1,2", "--sweep", "concurrency=1,2"], "are two loads"),
+        (&["--kv-blocks", "1000000000"], "KV blocks of 16 tokens take"),
+    ];
+    for (arguments, cause) in refused {
+        let output = capacity(&scratch, &[&["--model", "llama-3-8b"], arguments].concat());
+        assert_eq!(output.code, 2, "{arguments:?}: {}", output.stdout);
+        assert!(output.stderr.contains(cause), "{arguments:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_short_file_is_repeated_until_it_shows_the_highest_rate() {
+    let scratch = Scratch::new();
+    let rows: String = (0..5).map(|at| format!("{at}.0,512,32\n")).collect();
+    std::fs::write(scratch.path("load.csv"), format!("time_s,input_tokens,output_tokens\n{rows}")).unwrap();
+    let slo = ["--slo", "ttft=1s,tpot=15ms"];
+    let highest = |load: &[&str]| {
+        let found = document(&scratch, &[load, &slo[..]].concat())["highest"].clone();
+        (value(&found, "/requests_per_second/value"), found["limited_by"].as_str().unwrap().to_owned())
+    };
+    let (file, limit) = highest(&["--replay", "load.csv"]);
+    // Equal intervals of the same requests are the same load.
+    let (constant, _) = highest(&["--constant", "--rate", "1", "--input", "512", "--output", "32", "--requests", "30"]);
+    assert!(limit != "not_reached" && (file / constant - 1.0).abs() < 0.1, "{file} and {constant}");
+    // Where every number of requests that may run at a time meets the target, the target was not reached.
+    let few = ["--concurrency", "1", "--max-num-seqs", "4", "--requests", "20", "--output", "8", "--slo", "ttft=100s"];
+    let found = document(&scratch, &few);
+    assert_eq!(
+        (&found["highest"]["limited_by"], value(&found, "/highest/concurrency/value")),
+        (&"not_reached".into(), 4.0)
+    );
+    let text = capacity(&scratch, &[&["--model", "llama-3-8b"], &few[..]].concat());
+    assert!(text.stdout.contains("at least 4 requests at a time"), "{}", text.stdout);
+}
+
+#[test]
+fn refused_requests_and_rare_long_ones_do_not_decide_a_target() {
+    let scratch = Scratch::new();
+    // One of 250 requests is long: it misses, and 99.6% do not; it is among the first.
+    let row = |at: u64| format!("{}.0,{},8\n", at / 10, if at == 3 { 60_000 } else { 64 });
+    let rows: String = (0..250).map(row).collect();
+    std::fs::write(scratch.path("long.csv"), format!("time_s,input_tokens,output_tokens\n{rows}")).unwrap();
+    let load = ["--replay", "long.csv", "--slo", "ttft=500ms"];
+    let found = document(&scratch, &load);
+    assert!(value(&found, "/highest/requests_per_second/value") > 0.1, "{}", found["highest"]);
+    // The same request never fits a small cache: refused, and no reason to miss anything.
+    let refused = document(&scratch, &[&load[..], &["--kv-blocks", "1000"]].concat());
+    assert_eq!((value(&refused, "/load/refused"), value(&refused, "/goodput_share/value")), (1.0, 1.0));
+    assert!(value(&refused, "/highest/requests_per_second/value") > 0.1, "{}", refused["highest"]);
+}
+
+#[test]
+fn outputs_of_one_token_have_no_time_per_token() {
+    let scratch = Scratch::new();
+    let found = document(&scratch, &["--requests", "5", "--output", "1"]);
+    assert!(found["tpot_ms"].is_null() && found["itl_ms"].is_null() && value(&found, "/ttft_ms/mean/value") > 0.0);
+    let text = capacity(&scratch, &["--model", "llama-3-8b", "--requests", "5", "--output", "1"]);
+    assert!(text.stdout.contains("TTFT") && !text.stdout.contains("TPOT"), "{}", text.stdout);
+    assert!(!text.stdout.contains("covers") && !text.stdout.contains("nothing measured"), "{}", text.stdout);
+}
+
+#[test]
+fn an_a100_has_the_limits_that_vllm_gives_it() {
+    let scratch = Scratch::new();
+    let limits = |hardware: &str| {
+        let found = document(&scratch, &["--requests", "2", "--output", "2", "--hardware", hardware]);
+        ["/server/max_num_seqs", "/server/max_num_batched_tokens"].map(|pointer| value(&found, pointer))
+    };
+    assert_eq!(limits("a100-sxm-80gb"), [256.0, 2048.0]);
+    assert_eq!(limits("h100-sxm"), [1024.0, 8192.0]);
+    assert_eq!(limits("l40s"), [256.0, 2048.0]);
+}
+
+#[test]
+fn layouts_under_different_loads_have_no_best_one_and_a_ramp_is_sized_by_its_peak() {
+    let scratch = Scratch::new();
+    let slo = ["--requests", "100", "--input", "256", "--output", "32", "--slo", "ttft=2s,tpot=30ms"];
+    let rates = document(&scratch, &[&slo[..], &["--sweep", "rate=5,10"]].concat());
+    assert!(rates["best"].is_null());
+    let ramp = document(&scratch, &[&slo[..], &["--rate", "10..400", "--sweep", "max-num-seqs=64,128"]].concat());
+    for point in ramp["points"].as_array().unwrap() {
+        let highest = value(point, "/figures/highest/requests_per_second/low");
+        assert_eq!(value(point, "/figures/servers_needed"), (400.0 / highest).ceil());
+    }
+    assert!(ramp["best"].is_u64());
+}
+
+#[test]
+fn measured_steps_correct_what_if_and_not_the_comparison() {
+    let scratch = Scratch::new();
+    serve_run(&scratch, &["--model", "llama-3-8b", "--hardware", "h200", "--", "vllm", "serve", "m"]);
+    // Ten steps of two sequences, each of 50 ms: far longer than any forecast.
+    let group = |sequences: u64, keys: u64| serde_json::json!({"sequences": sequences, "query_tokens": sequences, "key_tokens": keys, "query_squared": null, "query_key": null});
+    let step = serde_json::json!({"name": "step", "label": "decode", "host_ns": 0, "wall_ns": 0, "device_ns": 50_000_000, "kernels": 9,
+        "batch": {"tokens": 2, "context": group(0, 0), "generation": group(2, 140)}});
+    let metrics = serde_json::json!({"devices": [{"name": "H200"}], "steps": {"list": vec![step; 10]}});
+    std::fs::write(scratch.path("run").join("metrics.json"), metrics.to_string()).unwrap();
+    let path = scratch.path("run").join("manifest.json");
+    let text = std::fs::read_to_string(&path).unwrap().replace("capacity.json", "metrics.json");
+    std::fs::write(&path, text).unwrap();
+    let forecast = |more: &[&str]| -> Value {
+        let output = capacity(&scratch, &[&["--from", "run", "--json"], more].concat());
+        assert_eq!(output.code, 0, "{more:?}: {}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let (same, faster, other) = (forecast(&[]), forecast(&["--rate", "9"]), forecast(&["--hardware", "h100-sxm"]));
+    for found in [&same, &faster] {
+        assert_eq!(
+            (&found["step_residuals"][0]["kind"], value(found, "/step_residuals/0/steps")),
+            (&"decode".into(), 10.0)
+        );
+        assert!(value(found, "/step_residuals/0/factor") > 5.0);
+    }
+    let tpot = |found: &Value| value(found, "/tpot_ms/mean/value");
+    assert!(same["is_corrected"] == false && tpot(&same) < 20.0, "{}", tpot(&same));
+    assert!(faster["is_corrected"] == true && tpot(&faster) > 40.0, "{}", tpot(&faster));
+    // Another device takes other times.
+    assert!(other["is_corrected"] == false && other["step_residuals"].as_array().unwrap().is_empty());
+    let text = capacity(&scratch, &["--from", "run", "--rate", "9"]);
+    assert!(text.stdout.contains("device time is corrected by"), "{}", text.stdout);
+}
+
+#[test]
+fn servers_that_share_a_load_are_axes_of_a_sweep() {
+    let scratch = Scratch::new();
+    let load = ["--rate", "40", "--requests", "120", "--input", "512", "--output", "32", "--slo", "ttft=1s,tpot=40ms"];
+    let swept =
+        document(&scratch, &[&load[..], &["--sweep", "data-parallel=1,2", "--sweep", "max-num-seqs=4"]].concat());
+    let point = |swept: &Value, place: usize| swept["points"][place]["figures"].clone();
+    let (one, two) = (point(&swept, 0), point(&swept, 1));
+    assert_eq!(
+        (value(&one, "/server/devices"), value(&two, "/server/devices"), value(&two, "/server/servers")),
+        (1.0, 2.0, 2.0)
+    );
+    // Two servers with four sequences each hold about twice the rate.
+    let highest = |figures: &Value| value(figures, "/highest/requests_per_second/value");
+    let ratio = highest(&two) / highest(&one);
+    assert!((1.7..2.5).contains(&ratio), "{ratio}");
+    assert!(value(&two, "/queue_ms/mean/value") < value(&one, "/queue_ms/mean/value"));
+    let arguments = ["--sweep", "disaggregate=none,1p1d,1p2d", "--kv-link", "50GB/s", "--router", "least-loaded"];
+    let swept = document(&scratch, &[&load[..], &arguments].concat());
+    let (none, apart) = (point(&swept, 0), point(&swept, 2));
+    assert_eq!((value(&none, "/server/devices"), value(&apart, "/server/devices")), (1.0, 3.0));
+    // 32 layers of 8 heads of 128 keys and values in 16 bits.
+    assert_eq!(value(&apart, "/server/decoding/bytes_per_token"), 131_072.0);
+    assert!(value(&apart, "/itl_ms/p99/value") < value(&none, "/itl_ms/p99/value"));
+    assert!(apart["assumptions"].as_array().unwrap().contains(&"kv_transfer".into()));
+    let refused: [(&[&str], &str); 6] = [
+        (&["--disaggregate", "1p1d"], "needs the bandwidth between its servers"),
+        (&["--disaggregate", "1x1"], "expected 1p2d"),
+        (&["--disaggregate", "1p1d", "--data-parallel", "2"], "cannot be used with"),
+        (&["--data-parallel", "0"], "expected a number from 1 to 256"),
+        (&["--kv-link", "5"], "--kv-link has no effect without --disaggregate"),
+        (&["--router", "round-robin"], "--router has no effect without"),
+    ];
+    for (arguments, cause) in refused {
+        let output = capacity(&scratch, &[&["--model", "llama-3-8b"], arguments].concat());
+        assert!(output.code == 2 && output.stderr.contains(cause), "{arguments:?}: {}", output.stderr);
+    }
+    let text = capacity(
+        &scratch,
+        &["--model", "llama-3-8b", "--disaggregate", "1p2d", "--kv-link", "50GB/s", "--requests", "20"],
+    );
+    assert!(
+        text.stdout.contains("vllm on 3 x h200; 1 prefill, 2 decode, round-robin, each: at most"),
+        "{}",
+        text.stdout
+    );
+}
+
 #[test]
 fn weights_in_fewer_bits_are_read_sooner_and_take_less_memory() {
     let scratch = Scratch::new();
@@ -151,6 +432,7 @@ fn weights_in_fewer_bits_are_read_sooner_and_take_less_memory() {
     assert!((1.5..4.0).contains(&faster), "{faster}");
     assert!(value(&packed, "/server/weights_bytes") < 0.5 * value(&whole, "/server/weights_bytes"));
     assert!(packed["assumptions"].as_array().unwrap().contains(&"fused_dequantisation".into()));
+    assert_eq!(packed["origin"], "assumed");
 }
 
 #[test]
@@ -204,7 +486,8 @@ fn a_sweep_leaves_a_page_a_chart_and_a_document_that_validates() {
     assert_eq!(chart.matches("<circle").count(), 2);
     for (sweep, cause) in [
         ("turbo=1,2", "--sweep turbo: no such setting"),
-        ("max-num-seqs=0", "expected a number above 0"),
+        ("max-num-seqs=0", "expected a number from 1 to 1048576"),
+        ("block-size=70000", "expected a number from 1 to 65536"),
         ("max-num-seqs", "has no values"),
         ("workload.seq_len=1,2", "has no effect"),
     ] {

@@ -149,7 +149,9 @@ fn a_load_that_was_sent_is_forecast_beside_what_was_measured() {
     let (scratch, address) = (Scratch::new(), server(Answers::Tokens));
     assert_nothing_missing(&serve(&scratch, &["--url", &format!("http://{address}"), "--window", "0"]));
     let forecast = |more: &[&str]| -> serde_json::Value {
-        let from = ["capacity", "--from", "./run", "--model", "llama-3-8b", "--json"];
+        // The run names no device and no engine.
+        let server = ["--model", "llama-3-8b", "--hardware", "h200", "--engine", "vllm"];
+        let from = [&["capacity", "--from", "./run", "--json"], &server[..]].concat();
         let output = Output::of(scratch.command(&[&from[..], more].concat()));
         assert_eq!(output.code, 0, "{}", output.stderr);
         serde_json::from_str(&output.stdout).unwrap()

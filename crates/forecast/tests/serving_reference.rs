@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Read as _;
 
 use llm_perf_forecast::serving::{
-    Arrivals, Asked, Backend, DRAWS, Engine, Load, LoadForecast, Part, RequestOutcome, Rules, Scheduler, Server,
+    Arrivals, Asked, Backend, DRAWS, Engine, Fleet, Load, LoadForecast, Part, RequestOutcome, Rules, Scheduler, Server,
     Started, StepPrices, VLLM,
 };
 use meter::WorkloadSettings;
@@ -115,7 +115,7 @@ fn forecast(model: &str, load: &Measured, engine: Engine, kv_blocks: u64) -> Loa
     let mut workload = WorkloadSettings::of_text(512, 64).resolve(&network, config.dtype()).unwrap();
     (workload.attention, workload.logits) = (AttentionKind::Flash, LogitsKind::Last);
     let prices = StepPrices::new(&network, &workload, engine, &hardware, Some(&calibration)).unwrap().unwrap();
-    let mut server = Server { prices, engine, rules: rules(kv_blocks) };
+    let mut server = Server { prices, engine, rules: rules(kv_blocks), fleet: Fleet::ONE };
     let due: Vec<f64> = load.sent.iter().map(|sent| (sent - load.sent[0]) * 1e3).collect();
     let same = |_| Load { arrivals: Arrivals::Due(due.clone()), asked: load.asked.clone(), started: Started::Unknown };
     server.forecast(&Objective::default(), DRAWS, same).unwrap()
@@ -160,19 +160,20 @@ fn compare(name: &str, load: &Measured, found: &LoadForecast) -> [[f64; 3]; 3] {
 }
 
 fn latencies_are_those_the_clients_measured() {
-    let mut held = Vec::new();
-    for (load, p99) in [("slow", 0.15), ("fast", 0.25), ("traced", 0.15)] {
+    let found = [("slow", 0.15), ("fast", 0.25), ("traced", 0.15)].map(|(load, p99)| {
         let measured = measured(&format!("llama-8b/{load}.json"));
-        let [ttft, tpot, e2el] = compare(load, &measured, &forecast("llama-8b", &measured, VLLM, 58_351));
+        (load, p99, compare(load, &measured, &forecast("llama-8b", &measured, VLLM, 58_351)))
+    });
+    for (load, p99, [ttft, tpot, e2el]) in found {
         assert!(ttft[0].abs() < 0.10 && ttft[1].abs() < p99, "{load}: {ttft:?}");
         assert!(tpot[0].abs() < 0.05 && e2el[0].abs() < 0.08, "{load}: {tpot:?} {e2el:?}");
         // The profiler of `traced` slows its host, which no forecast is about.
         if load != "traced" {
-            held.extend([ttft[2], tpot[2], e2el[2]]);
+            assert!((0.85..=0.95).contains(&ttft[2]), "{load}: {ttft:?}");
+            // Host times were read off this server, so that nothing is as uncertain as intervals say of any server.
+            assert!(tpot[2] >= 0.95 && e2el[2] >= 0.95, "{load}: {tpot:?} {e2el:?}");
         }
     }
-    let coverage = held.iter().sum::<f64>() / held.len() as f64;
-    assert!((0.85..=0.95).contains(&coverage), "{coverage}");
 }
 
 fn a_server_that_compiles_meanwhile_is_slower_than_forecast() {

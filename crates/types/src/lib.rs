@@ -130,9 +130,9 @@ pub use run::runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing
 pub use run::validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use serving::capacity::{
-    Capacity, CapacityAssumption, EnergyForecast, HighestLoad, LatencyForecast, LimitedLatency, LoadArrivals,
-    LoadFigures, LoadMoment, MeasuredFigure, MeasuredRequest, PriceForecast, RequestForecast, SimulatedLoad,
-    SimulatedServer,
+    Capacity, CapacityAssumption, DecodingServers, EnergyForecast, HighestLoad, LatencyForecast, LimitedLatency,
+    LoadArrivals, LoadFigures, LoadMoment, MeasuredFigure, MeasuredRequest, PriceForecast, RequestForecast,
+    SimulatedLoad, SimulatedServer, StepResidual,
 };
 pub use serving::capacity_sweep::{CapacitySweep, LayoutFigures, LayoutPoint};
 pub use serving::json_lines::{REQUESTS_SCHEMA, RequestLogHeader};

@@ -4,15 +4,16 @@ mod sweep;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use config::{Config, OverrideSource, Overrides};
-use flow::capacity::{self, Backend, CapacityRequest, Engine, EngineSettings, PlannedLoad, ServedRun};
+use flow::capacity::{self, Backend, CapacityRequest, Disaggregate, Engine, EngineSettings, FleetSettings, PlannedLoad, Router, ServedRun, ServerCommand};
 use flow::runs;
 use flow::serve::{Arrivals, Prompts};
-use types::{Exit, Objective, UserError};
+use types::{BytesPerSecond, Exit, Objective, UserError};
 
 use crate::context::Context;
-use crate::load::{LoadArguments, REQUESTS, positive};
+use crate::load::{FileArrivals, LoadArguments, REQUESTS, positive};
 use crate::resolution::{self, ModelFlags};
 
 /// Forecast what a server makes of a load: latencies, throughput, the highest rate, energy and price
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RUN", conflicts_with = "replay")]
     from: Option<OsString>,
     #[command(flatten)]
-    load: LoadArguments,
+    load: Box<LoadArguments>,
     /// Requests to simulate, or a results file (vllm bench serve, llm-perf serve and others) whose requests are the load
     /// [default: 100, or all of --replay]
     #[arg(long, value_name = "N|FILE", value_parser = requests, allow_negative_numbers = true)]
@@ -47,17 +48,29 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = backend)]
     attention_backend: Option<Backend>,
     /// Most requests that run at once [default: as the engine chooses on the device]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_SEQUENCES))]
     max_num_seqs: Option<u64>,
     /// Most tokens of a step [default: as the engine chooses on the device]
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=MOST_TOKENS))]
     max_num_batched_tokens: Option<u64>,
     /// Blocks of the KV cache [default: what fits in memory]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_BLOCKS))]
     kv_blocks: Option<u64>,
     /// Tokens of a KV block [default: as the engine chooses]
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=LARGEST_BLOCK))]
     block_size: Option<u64>,
+    /// Servers that share the load, each with all of the model
+    #[arg(long, value_name = "N", value_parser = capacity::servers, conflicts_with = "disaggregate")]
+    data_parallel: Option<usize>,
+    /// Servers that prefill and servers that decode, such as 1p2d; needs --kv-link
+    #[arg(long, value_name = "XpYd")]
+    disaggregate: Option<Disaggregate>,
+    /// Bandwidth of each device between servers that prefill and that decode, such as 50GB/s
+    #[arg(long, value_name = "RATE", value_parser = link)]
+    kv_link: Option<BytesPerSecond>,
+    /// Which server a request goes to: round-robin or least-loaded [default: round-robin]
+    #[arg(long, value_name = "NAME")]
+    router: Option<Router>,
     /// Price of one device for an hour, such as 3.5/h
     #[arg(long, value_name = "PRICE", value_parser = price)]
     price: Option<f64>,
@@ -78,6 +91,12 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Bounds of the engine's settings, far beyond any server's: what is larger is a mistake.
+const MOST_SEQUENCES: u64 = 1 << 20;
+const MOST_TOKENS: u64 = 1 << 24;
+const MOST_BLOCKS: u64 = 1 << 40;
+const LARGEST_BLOCK: u64 = 1 << 16;
+
 const EXAMPLES: &str = "\
 Examples:
   llm-perf capacity --model llama-3-8b --hardware h200 --rate 8
@@ -87,6 +106,7 @@ Examples:
   llm-perf capacity --model config.json --requests results.json --json
   llm-perf capacity --model llama-3.1-70b workload.parallel.tensor=4
   llm-perf capacity --model llama-3.1-70b --sweep hardware=h100-sxm,h200
+  llm-perf capacity --model llama-3-8b --disaggregate 1p2d --kv-link 50GB/s
   llm-perf capacity --from latest:serve --rate 16
 
 Simulates the engine's scheduler event by event; each step takes the forecast time of what is in it. No GPU is needed. \
@@ -94,25 +114,35 @@ Intervals of 90% come from the calibration's errors, from host times that vary, 
 without a calibration of the device is assumed and says so.
 
 Exit codes:
-  0 forecast, 2 wrong usage, a model that does not fit, or a target that cannot be met";
+  0 forecast, 2 wrong usage, a model that does not fit, or a target that cannot be met, 3 a part of --sweep is missing";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
-    let served = arguments.from.as_deref().map(served).transpose()?.unwrap_or_default();
+    let served = arguments.from.as_deref().map(served).transpose()?;
     let flags = ModelFlags {
-        model: arguments.model.as_deref().or(served.model()),
+        model: arguments.model.as_deref().or(served.as_ref().and_then(ServedRun::model)),
         workload: None,
-        hardware: arguments.hardware.as_deref().or(served.hardware.as_deref()),
+        hardware: arguments.hardware.as_deref().or(served.as_ref().and_then(|served| served.hardware.as_deref())),
     };
-    if flags.model.is_none() {
-        return Err(UserError::usage("the run does not say which model was served").hint("name it with --model"));
+    if let Some(served) = &served {
+        unsaid(arguments, served, &flags)?;
     }
     let given = Overrides::typed(&arguments.overrides)?;
     refuse_lengths(&given)?;
-    let given = with_tensor_parallel(given, served.tensor_parallel)?;
+    refuse_unshared(arguments)?;
+    let is_changed = served.as_ref().is_some_and(|served| is_changed(arguments, served, &given));
+    let is_device_changed = served.as_ref().is_some_and(|served| is_device_changed(arguments, served, &given));
+    let given = with_tensor_parallel(given, served.as_ref().and_then(|served| served.server.tensor_parallel))?;
     let (config, model) = resolution::resolve_modelled(&flags, &given, context)?;
-    let request = request(arguments, &served, &config, context)?;
+    let load = load(arguments, served.as_ref(), None)?;
+    let load = if is_changed { load.unmeasured() } else { load };
+    let mut request = request(arguments, served.as_ref(), load, &config, context)?;
+    // What a server measured corrects what is asked of it, not the forecast that stands beside its own measurements.
+    request.steps_apply = !is_device_changed && !request.load.is_measured();
+    if is_device_changed {
+        request.steps = Vec::new().into();
+    }
     if !arguments.sweep.is_empty() {
-        let base = sweep::Base { arguments, config: &config, served: &served, request: &request };
+        let base = sweep::Base { arguments, config: &config, served: served.as_ref(), request: &request };
         return sweep::run(&base, &given, context, &model);
     }
     let run = resolution::run_request("capacity", &config, &given, arguments.out.as_deref())?;
@@ -136,32 +166,104 @@ fn refuse_lengths(given: &Overrides) -> Result<(), UserError> {
     }
 }
 
+/// Settings of several servers where there is one.
+fn refuse_unshared(arguments: &Arguments) -> Result<(), UserError> {
+    let sweeps = |key: &str| arguments.sweep.iter().any(|axis| axis.split('=').next() == Some(key));
+    let is_apart = arguments.disaggregate.is_some() || sweeps("disaggregate");
+    let is_shared = is_apart || arguments.data_parallel.is_some() || sweeps("data-parallel");
+    let without_effect = [
+        (arguments.kv_link.is_some() && !is_apart, "--kv-link", "--disaggregate"),
+        (arguments.router.is_some() && !is_shared, "--router", "--data-parallel or --disaggregate"),
+    ];
+    match without_effect.into_iter().find(|(is_unused, ..)| *is_unused) {
+        Some((_, option, other)) => Err(UserError::usage(format!("{option} has no effect without {other}"))),
+        None => Ok(()),
+    }
+}
+
 /// The server and its load.
 fn request(
     arguments: &Arguments,
-    served: &ServedRun,
+    served: Option<&ServedRun>,
+    load: PlannedLoad,
     config: &Config,
     context: &Context,
 ) -> Result<CapacityRequest, UserError> {
+    let server = served.map(|served| served.server.clone()).unwrap_or_default();
     Ok(CapacityRequest {
         workload: resolution::workload::settings(config)?,
         hardware: resolution::hardware(config)?,
         calibration: arguments.calibration.clone(),
         config_dir: context.config_dir.clone(),
-        engine: EngineSettings {
-            engine: arguments.engine.or(served.engine).unwrap_or(capacity::VLLM),
-            backend: arguments.attention_backend.or(served.backend).unwrap_or_default(),
-            max_num_seqs: arguments.max_num_seqs.or(served.max_num_seqs),
-            max_num_batched_tokens: arguments.max_num_batched_tokens.or(served.max_num_batched_tokens),
-            kv_blocks: arguments.kv_blocks.or(served.kv_blocks),
-            block_size: arguments.block_size.or(served.block_size),
+        engine: settings(arguments, &server),
+        load: Arc::new(load),
+        fleet: FleetSettings {
+            data_parallel: arguments.data_parallel,
+            router: arguments.router.unwrap_or_default(),
+            disaggregate: arguments.disaggregate,
+            link: arguments.kv_link,
         },
-        load: load(arguments, served, Arriving::AsGiven)?,
+        ignored_options: server.ignored,
+        steps: served.map(|served| served.steps.clone()).unwrap_or_default().into(),
+        steps_apply: false,
         objective: arguments.slo,
         price: arguments.price,
         watts: arguments.power,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// The engine and its settings: as the options say, else as the measured server's command does.
+fn settings(arguments: &Arguments, server: &ServerCommand) -> EngineSettings {
+    EngineSettings {
+        engine: arguments.engine.or(server.engine).unwrap_or(capacity::VLLM),
+        backend: arguments.attention_backend.or(server.backend).unwrap_or_default(),
+        max_num_seqs: arguments.max_num_seqs.or(server.max_num_seqs),
+        max_num_batched_tokens: arguments.max_num_batched_tokens.or(server.max_num_batched_tokens),
+        kv_blocks: arguments.kv_blocks.or(server.kv_blocks),
+        block_size: arguments.block_size.or(server.block_size),
+    }
+}
+
+/// What neither a run nor the options say.
+fn unsaid(arguments: &Arguments, served: &ServedRun, flags: &ModelFlags<'_>) -> Result<(), UserError> {
+    let engine = arguments.engine.or(served.server.engine);
+    let unsaid = [
+        (flags.model.is_none(), "which model was served", "--model"),
+        (flags.hardware.is_none(), "which device the server ran on", "--hardware"),
+        (engine.is_none(), "which engine the server was", "--engine"),
+    ];
+    match unsaid.into_iter().find(|(is_unsaid, ..)| *is_unsaid) {
+        Some((_, what, option)) => {
+            Err(UserError::usage(format!("the run does not say {what}")).hint(format!("name it with {option}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the server that is simulated differs from the one that was measured. What the run does not say is filled in, not changed.
+fn is_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> bool {
+    let ServedRun { server, .. } = served;
+    let measured = EngineSettings {
+        engine: server.engine.or(arguments.engine).unwrap_or(capacity::VLLM),
+        backend: server.backend.unwrap_or_default(),
+        max_num_seqs: server.max_num_seqs,
+        max_num_batched_tokens: server.max_num_batched_tokens,
+        kv_blocks: server.kv_blocks,
+        block_size: server.block_size,
+    };
+    settings(arguments, server) != measured
+        || arguments.data_parallel.is_some_and(|servers| servers > 1)
+        || arguments.disaggregate.is_some()
+        || is_device_changed(arguments, served, given)
+}
+
+/// Whether its steps take other times on the device: another device, model, or way to store and share it.
+fn is_device_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> bool {
+    let ServedRun { model, hardware, .. } = served;
+    arguments.model.as_ref().zip(model.as_ref()).is_some_and(|(given, measured)| given != measured)
+        || arguments.hardware.as_ref().zip(hardware.as_ref()).is_some_and(|(given, measured)| given != measured)
+        || given.iter().any(|one| one.key_below("workload").is_some() || one.key_below("model").is_some())
 }
 
 /// The run that `--from` names.
@@ -179,55 +281,44 @@ fn with_tensor_parallel(given: Overrides, served: Option<u64>) -> Result<Overrid
     Ok(all)
 }
 
-/// The load: a run's or a file's, at another rate where one is named, or one that the options describe.
-fn load(arguments: &Arguments, served: &ServedRun, arriving: Arriving) -> Result<PlannedLoad, UserError> {
-    let LoadArguments { input, output, replay, seed, .. } = &arguments.load;
-    let recorded = |path: &Path| {
-        let load = PlannedLoad::recorded(path)?;
-        Ok(match arriving.rate().or_else(|| arguments.load.rate()) {
-            Some(rate) => load.at_rate(rate),
-            None => load,
-        })
+/// The load: a run's or a file's, at other arrivals where the options name them, or one that the options describe.
+fn load(arguments: &Arguments, served: Option<&ServedRun>, arriving: Option<FileArrivals>) -> Result<PlannedLoad, UserError> {
+    let LoadArguments { replay, .. } = &*arguments.load;
+    let requests = arguments.requests.as_ref();
+    let (file, path) = match (served, requests, replay) {
+        (Some(_), Some(_), _) => return Err(two_loads("--from RUN", "--requests")),
+        (None, Some(Requests::File(_)), Some(_)) => return Err(two_loads("--requests FILE", "--replay FILE")),
+        (Some(served), None, _) => ("a run", &served.requests),
+        (None, Some(Requests::File(path)), None) => ("a results file", path),
+        (None, _, Some(path)) => ("a replayed file", path),
+        (None, _, None) => return generated(arguments, arriving),
     };
-    if arguments.from.is_some() {
-        return recorded(&served.requests);
-    }
-    match (&arguments.requests, replay) {
-        (Some(Requests::File(_)), Some(_)) => {
-            Err(UserError::usage("--requests FILE and --replay FILE are two loads").hint("give one of them"))
-        }
-        (Some(Requests::File(path)), None) => recorded(path),
-        (most, Some(path)) => PlannedLoad::replayed(path, most.as_ref().and_then(Requests::number), *seed),
-        (most, None) => {
-            let requests = most.as_ref().and_then(Requests::number).unwrap_or(REQUESTS);
-            let prompts = Prompts::Random { input: input.clone(), output: output.clone() };
-            let arrivals = match arriving {
-                Arriving::AsGiven => arguments.load.arrivals(requests)?,
-                Arriving::At(rate) => arguments.load.at(rate),
-                Arriving::Together(concurrency) => Arrivals::Closed { concurrency },
-            };
-            PlannedLoad::generated(arrivals, &prompts, requests, *seed)
-        }
+    let arriving = arriving.or(arguments.load.of_file(file)?);
+    let load = match replay {
+        Some(path) => PlannedLoad::replayed(path, requests.and_then(Requests::number), 0)?,
+        None => PlannedLoad::recorded(path)?,
+    };
+    match arriving {
+        Some(FileArrivals::At(rate)) => load.at_rate(rate),
+        Some(FileArrivals::Together(concurrency)) => Ok(load.together(concurrency)),
+        None => Ok(load),
     }
 }
 
-/// How requests arrive, where a sweep says otherwise than the options.
-#[derive(Clone, Copy, Debug)]
-enum Arriving {
-    AsGiven,
-    /// At so many a second.
-    At(f64),
-    /// So many at a time.
-    Together(usize),
+fn two_loads(one: &str, other: &str) -> UserError {
+    UserError::usage(format!("{one} and {other} are two loads")).hint("give one of them")
 }
 
-impl Arriving {
-    const fn rate(self) -> Option<f64> {
-        match self {
-            Self::At(rate) => Some(rate),
-            Self::AsGiven | Self::Together(_) => None,
-        }
-    }
+/// A load of random prompts.
+fn generated(arguments: &Arguments, arriving: Option<FileArrivals>) -> Result<PlannedLoad, UserError> {
+    let load = &*arguments.load;
+    let requests = arguments.requests.as_ref().and_then(Requests::number).unwrap_or(REQUESTS);
+    let arrivals = match arriving {
+        None => load.arrivals(requests)?,
+        Some(FileArrivals::At(rate)) => load.at(rate),
+        Some(FileArrivals::Together(concurrency)) => Arrivals::Closed { concurrency },
+    };
+    PlannedLoad::generated(arrivals, &Prompts::Random { input: load.input(), output: load.output() }, requests, load.seed())
 }
 
 /// How many requests, or the file that has them.
@@ -266,6 +357,13 @@ fn engine(text: &str) -> Result<Engine, String> {
 
 fn backend(text: &str) -> Result<Backend, String> {
     Backend::find(text).ok_or_else(|| "expected flash or triton".to_owned())
+}
+
+/// `50GB/s` or `50`.
+fn link(text: &str) -> Result<BytesPerSecond, String> {
+    let number = text.trim_end_matches("GB/s");
+    let rate = positive(number).ok().filter(|rate| rate.is_finite());
+    rate.map(|rate| BytesPerSecond::new(rate * 1e9)).ok_or_else(|| "expected a bandwidth such as 50GB/s".to_owned())
 }
 
 /// `3.5/h`, `$3.5/h` or `3.5`.

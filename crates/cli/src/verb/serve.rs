@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         ignore_eos: !arguments.stop_early,
         timeout: arguments.timeout,
         ready: arguments.ready,
-        seed: arguments.load.seed,
+        seed: arguments.load.seed(),
         objective: arguments.slo,
         subject,
         regions,
@@ -162,21 +162,21 @@ const FIRST_TOKEN: u32 = 1_000;
 
 /// When requests are due, what they ask, and how many there are.
 fn load(arguments: &Arguments) -> Result<(Arrivals, Prompts, usize), UserError> {
-    let LoadArguments { input, output, replay, .. } = &arguments.load;
-    if let Some(path) = replay {
+    let (input, output) = (arguments.load.input(), arguments.load.output());
+    if let Some(path) = &arguments.load.replay {
         let LoadFile { arrivals, prompts, requests, .. } = serve::replay(path)?;
         return Ok((arrivals, prompts, arguments.requests.map_or(requests, |most| most.min(requests))));
     }
     let requests = arguments.requests.unwrap_or(REQUESTS);
     let arrivals = arguments.load.arrivals(requests)?;
-    let most = match output {
+    let most = match &output {
         Lengths::Fixed(most) | Lengths::Uniform(_, most) => *most,
         Lengths::Listed(lengths) => lengths.iter().copied().max().unwrap_or(1),
     };
     let prompts = match &arguments.prompts {
         Some(path) => serve::prompts(path, most)?,
         None if arguments.pages => serve::pages(most)?,
-        None => Prompts::Random { input: input.clone(), output: output.clone() },
+        None => Prompts::Random { input, output },
     };
     Ok((arrivals, prompts, requests))
 }

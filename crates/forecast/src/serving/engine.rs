@@ -2,6 +2,8 @@
 
 use types::Hardware;
 
+use super::scheduler::Asked;
+
 /// Which requests share a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mixing {
@@ -31,6 +33,14 @@ pub struct Rules {
     pub piece: u64,
 }
 
+impl Rules {
+    /// Whether a request can ever run: servers refuse one whose tokens exceed their KV cache.
+    pub(crate) fn could_hold(&self, asked: &Asked) -> bool {
+        let blocks = (asked.input + asked.output).div_ceil(self.block_size.max(1));
+        asked.output > 0 && asked.input > 0 && blocks <= self.kv_blocks
+    }
+}
+
 /// A serving engine, with its defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engine {
@@ -42,14 +52,40 @@ pub struct Engine {
     pub block_size: u64,
     /// Share of the device's memory that weights, activations and the KV cache may take.
     pub memory_share: f64,
-    /// Least device memory in GiB, most requests and most tokens of a step, the largest device first.
-    limits: &'static [[u64; 3]],
+    /// Limits by device, the largest first.
+    limits: &'static [Limits],
     /// Most tokens of a step whose kernels are replayed from CUDA graphs between attention calls; 0 where none are.
     pub pieces_captured: u64,
     /// Most sequences of a step that decodes from one CUDA graph.
     pub captured: u64,
     /// What its host costs.
     pub host: HostCosts,
+}
+
+/// What a step may hold on some devices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Limits {
+    /// Least memory of the device, GiB.
+    gib: u64,
+    /// What the names of the devices must not contain.
+    except: Option<&'static str>,
+    sequences: u64,
+    tokens: u64,
+}
+
+impl Limits {
+    const fn of(gib: u64, sequences: u64, tokens: u64) -> Self {
+        Self { gib, except: None, sequences, tokens }
+    }
+
+    const fn except(self, name: &'static str) -> Self {
+        Self { except: Some(name), ..self }
+    }
+
+    fn apply(&self, hardware: &Hardware) -> bool {
+        let name = hardware.name.to_ascii_lowercase();
+        hardware.memory_bytes.get() >> 30 >= self.gib && self.except.is_none_or(|except| !name.contains(except))
+    }
 }
 
 /// Attention kernels that an engine may be told to use.
@@ -101,7 +137,8 @@ pub const VLLM: Engine = Engine {
     mixing: Mixing::Together,
     block_size: 16,
     memory_share: 0.92,
-    limits: &[[160, 1024, 16384], [70, 1024, 8192], [0, 256, 2048]],
+    // Of the OpenAI server. 0.28 added another tier from 160 GiB.
+    limits: &[Limits::of(70, 1024, 8192).except("a100"), Limits::of(0, 256, 2048)],
     pieces_captured: 512,
     captured: 512,
     host: HostCosts {
@@ -126,7 +163,12 @@ pub const SGLANG: Engine = Engine {
     mixing: Mixing::PromptsFirst { reserve: [0.7, 0.098, 600.0] },
     block_size: 1,
     memory_share: 0.88,
-    limits: &[[160, 4096, 16384], [60, 4096, 8192], [35, 4096, 4096], [0, 4096, 2048]],
+    limits: &[
+        Limits::of(160, 4096, 16384),
+        Limits::of(60, 4096, 8192),
+        Limits::of(35, 4096, 4096),
+        Limits::of(0, 4096, 2048),
+    ],
     pieces_captured: 0,
     captured: 256,
     host: VLLM.host,
@@ -153,10 +195,8 @@ impl Engine {
 
     /// Most requests and most tokens of a step on a device, unless told otherwise.
     pub fn limits(&self, hardware: &Hardware) -> [u64; 2] {
-        let gib = hardware.memory_bytes.get() >> 30;
-        let [_, sequences, tokens] =
-            self.limits.iter().find(|[least, ..]| gib >= *least).copied().unwrap_or([0, 256, 2048]);
-        [sequences, tokens]
+        let limits = self.limits.iter().find(|limits| limits.apply(hardware));
+        limits.map_or([256, 2048], |limits| [limits.sequences, limits.tokens])
     }
 }
 

@@ -1,18 +1,26 @@
-//! A server under a load, event by event.
+//! Servers under a load, event by event.
 //!
 //! [`Scheduler`] decides what each step processes, [`StepPrices`] what it takes, and [`simulate`] runs a load through both. All of it
 //! is driven by requests alone: it knows no traces and speaks no HTTP.
 
 mod blocks;
+mod clients;
 mod engine;
+mod fleet;
 mod kernels;
+mod moments;
 mod outcome;
 mod price;
+mod replica;
+mod residual;
 mod scheduler;
 mod simulate;
 
 pub use engine::{Backend, Engine, HostCosts, Mixing, Rules, SGLANG, VLLM};
+pub use fleet::{Apart, Fleet, Router};
+pub use moments::{Moment, Moments};
 pub use outcome::{DRAWS, LoadForecast, Outcome, RequestOutcome, Server, Spread, range};
 pub use price::{Launch, StepPrices, StepTime};
+pub use residual::{MeasuredStep, Residual, Residuals};
 pub use scheduler::{Asked, Part, Scheduler};
-pub use simulate::{Answer, Arrivals, Draw, Load, Moment, Moments, Simulated, Started, simulate};
+pub use simulate::{Answer, Arrivals, Draw, Load, Simulated, Started, simulate};

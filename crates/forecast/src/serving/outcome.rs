@@ -4,7 +4,7 @@ use types::{ForecastRange, Objective, Random};
 
 use super::price::StepPrices;
 use super::simulate::{Answer, Draw, Load, Simulated, simulate};
-use super::{Engine, Rules};
+use super::{Engine, Fleet, Rules};
 use crate::ForecastError;
 
 /// Simulations that an interval rests on.
@@ -49,9 +49,9 @@ pub struct Outcome<T> {
     pub input_throughput: T,
     /// Requests a second.
     pub request_throughput: T,
-    /// Share of the requests that met the objective; 1 without one.
+    /// Share of the answered requests that met the objective; 1 without one.
     pub good: T,
-    /// Shares that missed its time to first token, per token, between tokens and end to end.
+    /// Shares of them that missed its time to first token, per token, between tokens and end to end.
     pub missed: [T; 4],
     /// Most of the KV blocks in use at once, as a share.
     pub kv_peak: T,
@@ -90,7 +90,7 @@ pub struct LoadForecast {
     pub requests: Vec<Option<RequestOutcome<ForecastRange>>>,
 }
 
-/// A server: what its steps take, and how they are made.
+/// Servers that are alike: what their steps take, how they are made, and how they share a load.
 pub struct Server<'a> {
     /// Prices of its steps.
     pub prices: StepPrices<'a>,
@@ -98,12 +98,14 @@ pub struct Server<'a> {
     pub engine: Engine,
     /// How it schedules.
     pub rules: Rules,
+    /// How many there are, and what each does.
+    pub fleet: Fleet,
 }
 
 impl Server<'_> {
     /// What one simulation comes to.
     pub fn simulate(&mut self, load: &Load, draw: Draw, objective: &Objective) -> Result<Outcome<f64>, ForecastError> {
-        let simulated = simulate(&mut self.prices, &self.engine, self.rules, load, draw)?;
+        let simulated = simulate(&mut self.prices, &self.engine, self.rules, &self.fleet, load, draw)?;
         Ok(outcome(load, &simulated, objective))
     }
 
@@ -135,7 +137,7 @@ impl Server<'_> {
         let mut likely = None;
         for (index, times) in (0..).zip(self.draws(others)?) {
             let load = draw(index);
-            let simulated = simulate(&mut self.prices, &self.engine, self.rules, &load, times)?;
+            let simulated = simulate(&mut self.prices, &self.engine, self.rules, &self.fleet, &load, times)?;
             outcomes.push(outcome(&load, &simulated, objective).numbers());
             requests.push(simulated.answers.clone());
             likely.get_or_insert(simulated);
@@ -159,11 +161,15 @@ impl Server<'_> {
     }
 }
 
-/// The mean of what simulations say, with their 90% interval.
+/// The mean of what simulations say, with the interval that holds another one of their kind with a probability of 90%; with fewer than
+/// 19 of them, all that they say.
 pub fn range(mut values: Vec<f64>) -> ForecastRange {
     let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
     values.sort_by(f64::total_cmp);
-    ForecastRange { value, low: quantile(&values, 0.05).min(value), high: quantile(&values, 0.95).max(value) }
+    // Of n values, another one is below the k-th with a probability of k / (n + 1), whatever their distribution is.
+    let count = values.len() as f64;
+    let share = (0.05 * (count + 1.0) - 1.0).max(0.0) / (count - 1.0).max(1.0);
+    ForecastRange { value, low: quantile(&values, share).min(value), high: quantile(&values, 1.0 - share).max(value) }
 }
 
 /// A quantile of sorted values, between neighbours where it falls between them, as numpy takes it.
@@ -202,7 +208,7 @@ pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective)
     let end = answered().map(|(answer, _)| answer.sent + answer.last).fold(0.0, f64::max);
     let seconds = ((end - begin) / 1e6).max(1e-9);
     let tokens = |of: fn(&super::Asked) -> u64| answered().map(|(_, asked)| of(asked)).sum::<u64>() as f64 / seconds;
-    let all = simulated.answers.len().max(1) as f64;
+    let all = requests.len().max(1) as f64;
     let misses: Vec<[bool; 4]> = requests.iter().map(|one| one.misses(objective)).collect();
     let (input_throughput, output_throughput) = (tokens(|asked| asked.input), tokens(|asked| asked.output));
     let prompts = simulated.prompting / simulated.busy.max(1e-9);

@@ -8,6 +8,7 @@ use types::{DeviceCalibration, Hardware, Workload};
 
 use super::engine::{Engine, HostCosts, captured_size};
 use super::kernels::{AttentionKind, StepKernels, step_kernels};
+use super::residual::{Residual, Residuals};
 use super::scheduler::Part;
 use crate::collective::collective;
 use crate::launch::Launches;
@@ -32,8 +33,12 @@ const BESIDE: f64 = 0.5;
 /// Tokens between the sizes at which steps without a graph are priced, as a share of their size.
 const GRID: u64 = 16;
 
-/// Tokens for which a matrix library changes to another kernel.
+/// Tokens for which a matrix library changes to another kernel, up to so many: then its largest tiles fill the device.
 const TILES: u64 = 64;
+const MOST_TILES: u64 = 1_280;
+
+/// Sequences for which the kernels that choose tokens change.
+const ROWS: u64 = 8;
 
 /// How a step is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +68,8 @@ pub struct StepTime {
     pub launch: f64,
     /// The host behind the results.
     pub after: f64,
+    /// By how much the device's work differs from step to step: a standard deviation in logarithms.
+    pub deviation: f64,
 }
 
 /// Prices of the steps of one model on one device, or on several that share it.
@@ -83,6 +90,8 @@ pub struct StepPrices<'a> {
     matrices: u64,
     /// Whether matrices are stored in fewer bits than the arithmetic has.
     unpacks: bool,
+    /// What measured steps say of their prices.
+    residuals: Residuals,
 }
 
 /// Time of everything but attention and the head, with half the width of its interval.
@@ -119,6 +128,7 @@ impl<'a> StepPrices<'a> {
             dense: HashMap::new(),
             matrices: 0,
             unpacks: false,
+            residuals: Residuals::default(),
         };
         for decodes in [true, false] {
             let StepKernels { attention, head, dense, .. } = prices.kernels(decodes, 2)?.0;
@@ -145,6 +155,11 @@ impl<'a> StepPrices<'a> {
     /// Whether matrices are stored in fewer bits than the arithmetic has, and unpacked where they are multiplied.
     pub const fn unpacks(&self) -> bool {
         self.unpacks
+    }
+
+    /// Corrects prices by what measured steps say of them.
+    pub fn correct(&mut self, residuals: Residuals) {
+        self.residuals = residuals;
     }
 
     /// Whether the host's speed was measured.
@@ -187,7 +202,9 @@ impl<'a> StepPrices<'a> {
             Launch::Pieces => (0.45 * whole, 0.3 * whole + piece * self.layers * self.host),
             Launch::Kernels => (0.45 * whole, 0.3 * whole + layer * self.layers * self.host),
         };
-        Ok(StepTime { dense, attention, compute, tail, before, launch, after: 0.25 * whole })
+        let Residual { factor, deviation, .. } = self.residuals.applying(parts);
+        let [dense, attention, compute, tail] = [dense, attention, compute, tail].map(|time| time * factor);
+        Ok(StepTime { dense, attention, compute, tail, before, launch, after: 0.25 * whole, deviation })
     }
 
     /// Matrix kernels that the host finds for a step without a graph: a library has one for every few tiles of rows.
@@ -195,7 +212,12 @@ impl<'a> StepPrices<'a> {
         let tokens: u64 = parts.iter().map(|part| part.tokens).sum();
         let is_launched = self.launch(tokens == parts.len() as u64, tokens) == Launch::Kernels;
         let matrices = if is_launched { self.matrices } else { 0 };
-        (0..matrices).map(move |matrix| (matrix, (tokens + 16 * matrix) / TILES))
+        (0..matrices).map(move |matrix| (matrix, (tokens + 16 * matrix).min(MOST_TILES) / TILES))
+    }
+
+    /// The kernels that choose tokens, which are launched behind those of the layers: others for every few sequences.
+    pub(crate) fn rows(&self, parts: &[Part]) -> (u64, u64) {
+        (u64::MAX, (parts.len() as u64).div_ceil(ROWS))
     }
 
     fn launch(&self, decodes: bool, tokens: u64) -> Launch {

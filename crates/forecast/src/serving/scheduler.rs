@@ -42,6 +42,8 @@ struct Sequence {
     made: u64,
     /// Tokens of output that arrived.
     arrived: u64,
+    /// Tokens whose keys and values another server has computed, until it is admitted.
+    received: u64,
     held: Held,
 }
 
@@ -76,12 +78,23 @@ impl<'a> Scheduler<'a> {
 
     /// A request arrives. One that could never run is refused, as servers refuse it.
     pub fn arrive(&mut self, request: usize) -> bool {
-        let Asked { input, output, .. } = &self.asked[request];
-        let fits = *output > 0 && *input > 0 && self.blocks.of(input + output) <= self.rules.kv_blocks;
+        let fits = self.rules.could_hold(&self.asked[request]);
         if fits {
             self.waiting.push_back(request);
         }
         fits
+    }
+
+    /// A request arrives whose prompt another server has processed, which also made the first token of its output.
+    pub fn receive(&mut self, request: usize) {
+        let received = self.asked[request].input;
+        self.sequences[request] = Sequence { made: 1, arrived: 1, received, ..Sequence::default() };
+        self.waiting.push_back(request);
+    }
+
+    /// What a request asks of this server.
+    pub(crate) fn asked(&self, request: usize) -> &Asked {
+        &self.asked[request]
     }
 
     /// Requests that wait, and that run.
@@ -177,6 +190,7 @@ impl<'a> Scheduler<'a> {
         while budget > 0 && self.running.len() < self.rules.max_num_seqs as usize {
             let Some(&request) = self.waiting.front() else { break };
             let to_come = |request: &usize| self.asked[*request].output - self.sequences[*request].made;
+            let decodes = self.sequences[request].received > 0;
             let reserved = self.running.iter().chain([&request]).map(to_come).sum::<u64>() as f64 * self.reserve;
             let alone = self.running.is_empty();
             if !self.admit(request, if alone { 0 } else { reserved as u64 }) {
@@ -184,8 +198,11 @@ impl<'a> Scheduler<'a> {
             }
             let tokens = self.lacking(request).min(budget);
             self.give(request, tokens);
-            budget -= tokens;
-            parts.push(self.advance(request, tokens));
+            // What another server has prefilled goes on with those that decode.
+            if !decodes {
+                budget -= tokens;
+                parts.push(self.advance(request, tokens));
+            }
         }
         parts
     }
@@ -250,7 +267,10 @@ impl<'a> Scheduler<'a> {
         let piece = self.rules.piece;
         let needed = asked.input + sequence.made;
         // The last token of a prompt is always processed: its logits are the output's first token.
-        let cached = self.blocks.cached(&asked.pieces, piece).min((needed - 1) / piece.max(1) * piece);
+        let cached = match sequence.received {
+            0 => self.blocks.cached(&asked.pieces, piece).min((needed - 1) / piece.max(1) * piece),
+            _ => 0,
+        };
         let mut held = Held::default();
         self.blocks.share(&mut held, &asked.pieces, piece, cached);
         if !self.blocks.fits(&held, needed + reserved) {
@@ -258,7 +278,7 @@ impl<'a> Scheduler<'a> {
             return false;
         }
         sequence.held = held;
-        sequence.computed = cached;
+        sequence.computed = cached.max(std::mem::take(&mut sequence.received));
         self.waiting.pop_front();
         self.running.push(request);
         true

@@ -41,9 +41,14 @@ impl Phrase for CapacityAssumption {
             Self::PowerLimit => {
                 "Devices draw the limit of their power for the whole time, idle time included: an upper bound of their energy."
             }
-            Self::Power => {
-                "Devices draw the given power for the whole time, idle time included, so that energy is an upper bound."
+            Self::Router => {
+                "Servers are alike and independent; their router costs no time and knows every answer at once."
             }
+            Self::KvTransfer => {
+                "Keys and values go to the server that decodes over the given link once the prompt is processed, and transfers \
+                 do not wait for each other. The first token reaches its client from there."
+            }
+            Self::Power => "Devices draw the given power for the whole time, idle time included.",
         }
     }
 }
@@ -57,11 +62,12 @@ impl Phrase for LimitedLatency {
             Self::Itl => "mean ITL",
             Self::E2el => "E2EL",
             Self::Throughput => "the server's throughput: requests pile up beyond it",
+            Self::NotReached => "nothing within what was searched",
         }
     }
 }
 
-/// `100 requests at 8 a second (random arrivals)`.
+/// `100 requests at 8 a second, 512 tokens in and 128 out on average`.
 pub(crate) fn load(capacity: &Capacity) -> String {
     let load = &capacity.load;
     let requests = count(load.requests, "request");

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin};
+use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin, StepLabel};
 
 /// A latency of many requests, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,10 +22,10 @@ pub struct LatencyForecast {
 pub struct LoadFigures {
     /// Time to first token.
     pub ttft_ms: LatencyForecast,
-    /// Time per output token after the first.
-    pub tpot_ms: LatencyForecast,
-    /// Time between tokens.
-    pub itl_ms: LatencyForecast,
+    /// Time per output token after the first; absent where every output is one token.
+    pub tpot_ms: Option<LatencyForecast>,
+    /// Time between tokens; absent where every output is one token.
+    pub itl_ms: Option<LatencyForecast>,
     /// End to end.
     pub e2el_ms: LatencyForecast,
     /// From when a request is sent to when it is first scheduled.
@@ -36,7 +36,7 @@ pub struct LoadFigures {
     pub input_throughput: ForecastRange,
     /// Requests a second.
     pub request_throughput: ForecastRange,
-    /// Share of the requests that meet the objective; absent without one.
+    /// Share of the requests that the server accepts which meet the objective; absent without one.
     #[serde(default)]
     pub goodput_share: Option<ForecastRange>,
     /// Most of the KV blocks in use at once, as a share.
@@ -58,6 +58,15 @@ pub struct SimulatedServer {
     pub devices: u64,
     /// Devices that share every matrix.
     pub tensor_parallel: u64,
+    /// Servers that share the load; those that prefill where others decode.
+    #[serde(default = "one")]
+    pub servers: u64,
+    /// `round-robin` or `least-loaded`: the server that a request goes to; absent for a single one.
+    #[serde(default)]
+    pub router: Option<String>,
+    /// Servers that decode what the others prefill; absent where each does both.
+    #[serde(default)]
+    pub decoding: Option<DecodingServers>,
     /// `vllm` or `sglang`.
     pub engine: String,
     /// Most requests that run at once.
@@ -74,6 +83,34 @@ pub struct SimulatedServer {
     pub weights_bytes: Bytes,
     /// KV cache on that device.
     pub kv_bytes: Bytes,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// Servers that decode, apart from those that prefill.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DecodingServers {
+    /// How many.
+    pub servers: u64,
+    /// Bandwidth of each device's link between the two, as given.
+    pub link_bytes_per_second: f64,
+    /// Bytes of keys and values that each device sends for a token of a prompt.
+    pub bytes_per_token: Bytes,
+}
+
+/// How much longer measured steps of a kind took on the device than forecast.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepResidual {
+    /// `decode`, or `mixed` for steps with prompts.
+    pub kind: StepLabel,
+    /// How many were measured.
+    pub steps: u64,
+    /// Their median, as a factor.
+    pub factor: f64,
+    /// Standard deviation from step to step, in logarithms.
+    pub deviation: f64,
 }
 
 /// How the requests of a load arrive.
@@ -113,6 +150,14 @@ impl LoadArrivals {
             Self::Concurrency { .. } => None,
         }
     }
+
+    /// The most requests a second that a server must hold: where a rate climbs, its highest.
+    pub const fn peak(&self) -> Option<f64> {
+        match self {
+            Self::Ramp { from, to } => Some(from.max(*to)),
+            _ => self.rate(),
+        }
+    }
 }
 
 /// The load that is simulated.
@@ -124,6 +169,9 @@ pub struct SimulatedLoad {
     pub requests: u64,
     /// Requests that the server refuses, because their tokens never fit its KV cache.
     pub refused: u64,
+    /// Requests of a results file that failed, and are not part of the load.
+    #[serde(default)]
+    pub failed: u64,
     /// Tokens of all prompts.
     pub input_tokens: u64,
     /// Tokens of all outputs.
@@ -145,11 +193,15 @@ pub enum LimitedLatency {
     Itl,
     /// End to end.
     E2el,
-    /// The server: requests pile up, or no more can run at once.
+    /// The server: requests pile up.
     Throughput,
+    /// Nothing: the highest load that was simulated still holds the objective.
+    #[serde(rename = "not_reached")]
+    NotReached,
 }
 
-/// The highest load of this kind that holds the objective.
+/// The highest load of this kind that holds the objective: the one under the likely times, with the lowest and highest
+/// under other times. A low end of 0 says that under some of them no load holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HighestLoad {
     /// Requests a second of all replicas; absent for a load of so many at a time.
@@ -158,7 +210,7 @@ pub struct HighestLoad {
     pub concurrency: Option<ForecastRange>,
     /// Share of the requests that meet the objective there, at least.
     pub share: f64,
-    /// The latency that most requests miss above it, or the server's throughput.
+    /// The latency that most requests miss above it, the server's throughput, or nothing that was reached.
     pub limited_by: LimitedLatency,
 }
 
@@ -273,6 +325,10 @@ pub enum CapacityAssumption {
     Power,
     /// The limit of the device's power, for the whole time.
     PowerLimit,
+    /// Routers cost no time and know every answer.
+    Router,
+    /// Keys and values go from one server to another over the given link, without waiting for each other.
+    KvTransfer,
 }
 
 /// The document.
@@ -315,6 +371,15 @@ pub struct Capacity {
     pub requests: Vec<RequestForecast>,
     /// What is taken as given.
     pub assumptions: Vec<CapacityAssumption>,
+    /// Options of the measured server's command that the simulation does not know.
+    #[serde(default)]
+    pub ignored_options: Vec<String>,
+    /// Measured steps of the run that a forecast starts from, against their forecast; empty without one.
+    #[serde(default)]
+    pub step_residuals: Vec<StepResidual>,
+    /// Whether device times are corrected by them: where the load or the server's limits were changed, and the device was not.
+    #[serde(default)]
+    pub is_corrected: bool,
 }
 
 impl Document for Capacity {

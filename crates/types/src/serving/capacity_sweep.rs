@@ -22,13 +22,13 @@ pub struct LayoutFigures {
     /// What the load comes to.
     #[serde(flatten)]
     pub figures: LoadFigures,
-    /// Output tokens a second that a user sees: the inverse of the mean time per token.
-    pub tokens_per_second_per_user: ForecastRange,
+    /// Output tokens a second that a user sees: the inverse of the mean time per token; absent where every output is one token.
+    pub tokens_per_second_per_user: Option<ForecastRange>,
     /// Output tokens a second of each device.
     pub tokens_per_second_per_device: ForecastRange,
     /// The highest load that holds the objective; absent without one, or where no load holds it.
     pub highest: Option<HighestLoad>,
-    /// Servers of this layout that hold the rate of the load within the objective, by the low end of the highest rate.
+    /// Servers of this layout that hold the highest rate of the load within the objective, by the low end of the highest rate they hold.
     pub servers_needed: Option<u64>,
     /// Devices of all of them.
     pub devices_needed: Option<u64>,
@@ -74,7 +74,8 @@ pub struct CapacitySweep {
     pub simulations: u64,
     /// The layouts that were done, in order.
     pub points: Vec<LayoutPoint>,
-    /// The layout that holds the rate of the load within the objective at the lowest price, or with the fewest devices.
+    /// The layout that holds the rate of the load within the objective at the lowest price, or with the fewest devices; absent where
+    /// layouts are under different loads.
     pub best: Option<u64>,
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use forecast::serving::{Asked, LoadForecast, Outcome, RequestOutcome, Server, Spread};
+use forecast::serving::{Asked, Fleet, LoadForecast, Outcome, RequestOutcome, Residual, Residuals, Server, Spread};
 use meter::model_spec;
 use types::{
     Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LatencyForecast, LoadFigures, LoadMoment,
-    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, Workload,
+    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, StepLabel, StepResidual,
+    Workload,
 };
 
 use super::measured::beside;
@@ -17,6 +18,15 @@ use crate::pipeline::model::LoadedModel;
 /// Below this share of calibrated time a forecast is called assumed.
 const CALIBRATED: f64 = 0.8;
 
+/// Where any of these is assumed, times do not come from measurements of this device, host and engine.
+const UNMEASURED: [CapacityAssumption; 5] = [
+    CapacityAssumption::NotCalibrated,
+    CapacityAssumption::PartlyCalibrated,
+    CapacityAssumption::Host,
+    CapacityAssumption::EngineHost,
+    CapacityAssumption::FusedDequantisation,
+];
+
 /// What a forecast is of.
 pub(super) struct Subject<'a> {
     pub(super) model: &'a LoadedModel,
@@ -25,6 +35,8 @@ pub(super) struct Subject<'a> {
     pub(super) request: &'a CapacityRequest,
     pub(super) room: Room,
     pub(super) certainty: Certainty,
+    pub(super) residuals: Residuals,
+    pub(super) fleet: Fleet,
 }
 
 impl Subject<'_> {
@@ -35,26 +47,32 @@ impl Subject<'_> {
         model.hf_revision.clone_from(revision);
         model.notes.clone_from(notes);
         let outcome = &found.outcome;
-        let figures = figures(outcome, self.request.objective.is_some());
-        let is_modelled = self.certainty.calibrated >= CALIBRATED && self.certainty.host_is_measured;
+        let load = &self.request.load;
+        let answered = load.asked.iter().zip(&found.requests).filter(|(_, request)| request.is_some());
+        let has_gaps = answered.clone().any(|(asked, _)| asked.output > 1);
+        let figures = figures(outcome, self.request.objective.is_some(), has_gaps);
+        let assumptions = self.assumptions();
         Capacity {
             schema: SchemaTag::new(),
             tool_version: self.request.tool_version.clone(),
-            origin: if is_modelled { Origin::Modelled } else { Origin::Assumed },
+            origin: if assumptions.is_disjoint(&UNMEASURED.into()) { Origin::Modelled } else { Origin::Assumed },
             basis: self.device.basis.clone(),
             calibrated_share: self.certainty.calibrated,
             simulations: found.simulations,
             model,
             server: self.server(),
             load: self.load(found),
-            measured: beside(&self.request.load, &figures),
+            measured: beside(load, &figures),
             figures,
             highest,
             energy: self.watts().map(|watts| self.energy(watts, outcome)),
             price: self.request.price.map(|price| self.price(price, outcome)),
             over_time: moments(found),
             requests: self.requests(found),
-            assumptions: self.assumptions().into_iter().collect(),
+            assumptions: assumptions.into_iter().collect(),
+            ignored_options: self.request.ignored_options.clone(),
+            step_residuals: self.step_residuals(),
+            is_corrected: self.request.steps_apply && self.residuals != Residuals::default(),
         }
     }
 
@@ -64,15 +82,26 @@ impl Subject<'_> {
     }
 
     fn devices(&self) -> u64 {
-        self.workload.parallel.devices()
+        self.workload.parallel.devices() * self.fleet.servers() as u64
+    }
+
+    fn step_residuals(&self) -> Vec<StepResidual> {
+        let Residuals { decode, prompts } = self.residuals;
+        let of = |(kind, Residual { steps, factor, deviation })| StepResidual { kind, steps, factor, deviation };
+        let kinds = [(StepLabel::Decode, decode), (StepLabel::Mixed, prompts)];
+        kinds.into_iter().filter(|(_, residual)| residual.steps > 0).map(of).collect()
     }
 
     fn server(&self) -> SimulatedServer {
-        let Room { rules, weights, kv, kv_origin } = self.room;
+        let Room { rules, weights, kv, kv_origin, .. } = self.room;
+        let Fleet { servers, router, .. } = self.fleet;
         SimulatedServer {
             hardware: self.device.hardware.id.clone(),
             devices: self.devices(),
             tensor_parallel: self.workload.parallel.tensor,
+            servers: servers as u64,
+            router: (self.fleet.servers() > 1).then(|| router.name().to_owned()),
+            decoding: self.request.fleet.decoding(&self.room),
             engine: self.request.engine.engine.name.to_owned(),
             max_num_seqs: rules.max_num_seqs,
             max_num_batched_tokens: rules.max_num_batched_tokens,
@@ -89,6 +118,7 @@ impl Subject<'_> {
         SimulatedLoad {
             arrivals: load.about,
             requests: load.asked.len() as u64,
+            failed: load.failed,
             refused: found.likely.answers.iter().filter(|answer| answer.is_none()).count() as u64,
             input_tokens: load.asked.iter().map(|asked| asked.input).sum(),
             output_tokens: load.asked.iter().map(|asked| asked.output).sum(),
@@ -143,7 +173,9 @@ impl Subject<'_> {
             (request.engine.engine.name == "sglang", CapacityAssumption::EngineHost),
             (true, CapacityAssumption::PagedAttention),
             (self.room.kv_origin == Origin::Modelled, CapacityAssumption::Reserve),
-            (self.devices() > 1, CapacityAssumption::Links),
+            (self.workload.parallel.devices() > 1, CapacityAssumption::Links),
+            (self.fleet.servers() > 1, CapacityAssumption::Router),
+            (self.fleet.apart.is_some(), CapacityAssumption::KvTransfer),
             (is_warm, CapacityAssumption::WarmServer),
             (!is_warm, CapacityAssumption::UnknownStart),
             (true, CapacityAssumption::Lengths),
@@ -182,11 +214,11 @@ fn latency(spread: Spread<ForecastRange>) -> LatencyForecast {
     LatencyForecast { mean: spread.mean, p50: spread.p50, p99: spread.p99 }
 }
 
-fn figures(outcome: &Outcome<ForecastRange>, has_objective: bool) -> LoadFigures {
+fn figures(outcome: &Outcome<ForecastRange>, has_objective: bool, has_gaps: bool) -> LoadFigures {
     LoadFigures {
         ttft_ms: latency(outcome.ttft),
-        tpot_ms: latency(outcome.tpot),
-        itl_ms: latency(outcome.itl),
+        tpot_ms: has_gaps.then(|| latency(outcome.tpot)),
+        itl_ms: has_gaps.then(|| latency(outcome.itl)),
         e2el_ms: latency(outcome.e2el),
         queue_ms: latency(outcome.queue),
         output_throughput: outcome.output_throughput,

@@ -1,14 +1,19 @@
 //! A run of `serve` as what a forecast starts from: its requests, and the server that its command started.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
-use forecast::serving::{Backend, Engine};
+use forecast::serving::{Backend, Engine, MeasuredStep, Part};
+use serde::Deserialize;
 use serde_json::Value;
-use types::UserError;
+use types::{StepBatch, StepSummary, UserError};
 
 use crate::pipeline::server_command::{local_model, value_of};
+
+/// Most sequences of a step, and most steps that are read: more tell nothing else.
+const MOST_SEQUENCES: u64 = 1 << 13;
+const MOST_STEPS: usize = 1_000;
 
 /// The requests of a `serve` run.
 const REQUESTS: &str = "requests.jsonl";
@@ -22,6 +27,15 @@ pub struct ServedRun {
     pub model: Option<OsString>,
     /// The device, as the driver names it.
     pub hardware: Option<String>,
+    /// What its command says of the server.
+    pub server: ServerCommand,
+    /// The steps that its trace recorded.
+    pub steps: Vec<MeasuredStep>,
+}
+
+/// What the command of a server says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerCommand {
     /// The engine.
     pub engine: Option<Engine>,
     /// Its attention kernels.
@@ -36,7 +50,44 @@ pub struct ServedRun {
     pub block_size: Option<u64>,
     /// Devices that shared every matrix.
     pub tensor_parallel: Option<u64>,
+    /// Options that change how the server runs, and that the simulation does not know.
+    pub ignored: Vec<String>,
 }
+
+/// Options that say where a server listens, what it is called and what it logs: nothing about how long its steps take.
+const WITHOUT_EFFECT: [&str; 31] = [
+    "--allowed-origins",
+    "--api-key",
+    "--chat-template",
+    "--config-path",
+    "--disable-log-requests",
+    "--disable-log-stats",
+    "--disable-uvicorn-access-log",
+    "--download-dir",
+    "--enable-log-requests",
+    "--enable-metrics",
+    "--hf-token",
+    "--host",
+    "--load-format",
+    "--log-level",
+    "--log-requests",
+    "--max-log-len",
+    "--model",
+    "--model-path",
+    "--no-enable-log-requests",
+    "--port",
+    "--profiler-config",
+    "--random-seed",
+    "--response-role",
+    "--root-path",
+    "--seed",
+    "--served-model-name",
+    "--skip-server-warmup",
+    "--tokenizer",
+    "--tokenizer-path",
+    "--trust-remote-code",
+    "--uvicorn-log-level",
+];
 
 /// Reads what `run` says.
 pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
@@ -50,33 +101,176 @@ pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
     }
     let mut words = run.manifest().command.iter().map(OsString::from);
     let own: Vec<OsString> = words.by_ref().take_while(|word| word != "--").collect();
-    let server: Vec<OsString> = words.collect();
-    let text = |flags: &[&str]| flags.iter().find_map(|flag| value_of(&server, flag)?.into_string().ok());
-    let number = |flags: &[&str]| text(flags)?.parse().ok();
-    let named = |name: &str| server.iter().any(|word| word.to_string_lossy().contains(name));
+    let command: Vec<OsString> = words.collect();
+    let server = ServerCommand::read(&command)
+        .map_err(|error| UserError { message: format!("{}: {}", run.path().display(), error.message), ..error })?;
+    let metrics = run.read("metrics.json").ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let metrics = metrics.unwrap_or_default();
+    // The device of the trace, as the driver names it.
+    let device = || metrics["devices"][0]["name"].as_str().map(str::to_owned);
     Ok(ServedRun {
         requests,
-        model: value_of(&own, "--model").or_else(|| local_model(&server).map(PathBuf::into_os_string)),
-        hardware: value_of(&own, "--hardware").and_then(|name| name.into_string().ok()).or_else(|| device(run)),
-        engine: Engine::ALL.into_iter().find(|engine| named(engine.name)),
-        backend: text(&["--attention-backend"]).as_deref().and_then(Backend::find),
-        max_num_seqs: number(&["--max-num-seqs", "--max-running-requests"]),
-        max_num_batched_tokens: number(&["--max-num-batched-tokens", "--chunked-prefill-size"]),
-        kv_blocks: number(&["--num-gpu-blocks-override"]),
-        block_size: number(&["--block-size", "--page-size"]),
-        tensor_parallel: number(&["--tensor-parallel-size", "-tp", "--tp-size", "--tp"]),
+        model: value_of(&own, "--model").or_else(|| local_model(&command).map(PathBuf::into_os_string)),
+        hardware: value_of(&own, "--hardware").and_then(|name| name.into_string().ok()).or_else(device),
+        server,
+        steps: steps(&metrics),
     })
 }
 
-/// The device of the trace, as the driver names it.
-fn device(run: &StoredRun) -> Option<String> {
-    let metrics: Value = serde_json::from_slice(&run.read("metrics.json").ok()?).ok()?;
-    metrics["devices"][0]["name"].as_str().map(str::to_owned)
+/// The steps whose composition the engine says.
+fn steps(metrics: &Value) -> Vec<MeasuredStep> {
+    let list = Vec::<StepSummary>::deserialize(&metrics["steps"]["list"]).unwrap_or_default();
+    let step = |step: &StepSummary| {
+        let device = step.device_ns.get() as f64 / 1e3;
+        Some(MeasuredStep { parts: parts(step.batch.as_ref()?)?, device })
+    };
+    list.iter().filter_map(step).take(MOST_STEPS).collect()
+}
+
+/// What a step processed: sequences of a kind are taken to be alike, because the engine says their sums.
+fn parts(batch: &StepBatch) -> Option<Vec<Part>> {
+    let StepBatch { context, generation, .. } = batch;
+    // Where several tokens of a sequence are verified at a time, a step is of another kind.
+    let decodes = generation.query_tokens.unwrap_or(generation.sequences) == generation.sequences;
+    let count = context.sequences + generation.sequences;
+    if count == 0 || count > MOST_SEQUENCES || !decodes {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(count as usize);
+    for (group, is_prompt) in [(context, true), (generation, false)] {
+        if group.sequences == 0 {
+            continue;
+        }
+        let keys = group.key_tokens?;
+        let queries = if is_prompt { group.query_tokens? } else { group.sequences };
+        for sequence in 0..group.sequences {
+            // The first sequences take what does not divide evenly.
+            let share = |sum: u64| sum / group.sequences + u64::from(sequence < sum % group.sequences);
+            let tokens = share(queries);
+            let context = share(keys).saturating_sub(tokens);
+            parts.push(Part { request: parts.len(), tokens, context, emits: true });
+        }
+    }
+    Some(parts)
 }
 
 impl ServedRun {
     /// The model as `--model` takes it.
     pub fn model(&self) -> Option<&OsStr> {
         self.model.as_deref()
+    }
+}
+
+impl ServerCommand {
+    /// Reads the words that start a server.
+    fn read(words: &[OsString]) -> Result<Self, UserError> {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let program = words.iter().take_while(|word| !word.starts_with("--"));
+        let mut found = Self { engine: program.filter_map(|word| engine(word)).next(), ..Self::default() };
+        for (place, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+            let (flag, joined) = word.split_once('=').map_or((&**word, None), |(flag, value)| (flag, Some(value)));
+            // vLLM takes either.
+            let flag = flag.replace('_', "-");
+            let value = joined.or_else(|| words.get(place + 1).map(|next| &**next)).unwrap_or_default();
+            found.set(&flag, value)?;
+        }
+        Ok(found)
+    }
+
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), UserError> {
+        let number = || count(value).ok_or_else(|| unreadable(flag, value, "a number"));
+        match flag {
+            "--attention-backend" => match Backend::find(value) {
+                Some(backend) => self.backend = Some(backend),
+                None => self.ignored.push(format!("{flag} {value}")),
+            },
+            "--max-num-seqs" | "--max-running-requests" => self.max_num_seqs = Some(number()?),
+            "--max-num-batched-tokens" | "--chunked-prefill-size" => self.max_num_batched_tokens = Some(number()?),
+            "--num-gpu-blocks-override" => self.kv_blocks = Some(number()?),
+            "--block-size" | "--page-size" => self.block_size = Some(number()?),
+            "--tensor-parallel-size" | "-tp" | "--tp-size" | "--tp" => self.tensor_parallel = Some(number()?),
+            flag if flag.starts_with("--") && !WITHOUT_EFFECT.contains(&flag) => self.ignored.push(flag.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The engine that a word of a command starts: a program, or a module of Python.
+fn engine(word: &str) -> Option<Engine> {
+    let program = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or(word);
+    let starts = |engine: &Engine| {
+        program == engine.name || word.strip_prefix(engine.name).is_some_and(|rest| rest.starts_with('.'))
+    };
+    Engine::ALL.into_iter().find(starts)
+}
+
+/// A number above zero as vLLM reads it: `8192`, or `8k` for thousands and `8K` for 1,024.
+fn count(text: &str) -> Option<u64> {
+    const UNITS: [(char, u64); 4] = [('k', 1_000), ('K', 1 << 10), ('m', 1_000_000), ('M', 1 << 20)];
+    let unit = UNITS.into_iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
+    let (digits, size) = unit.unwrap_or((text, 1));
+    digits.parse::<u64>().ok()?.checked_mul(size).filter(|number| *number > 0)
+}
+
+fn unreadable(flag: &str, value: &str, expected: &str) -> UserError {
+    UserError::usage(format!("its server command has `{flag} {value}`, which is not {expected} that can be simulated"))
+        .hint(
+            "describe the server and its load with options instead: --model, --requests FILE and the engine's settings",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(command: &str) -> Result<ServerCommand, UserError> {
+        ServerCommand::read(&command.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_step_is_as_many_sequences_of_mean_lengths() {
+        let metrics = serde_json::json!({"steps": {"list": [
+            {"name": "a", "label": "mixed", "host_ns": 0, "wall_ns": 0, "device_ns": 5_000_000, "kernels": 9, "batch": {
+                "tokens": 203, "context": {"sequences": 2, "query_tokens": 201, "key_tokens": 301, "query_squared": null, "query_key": null},
+                "generation": {"sequences": 2, "query_tokens": 2, "key_tokens": 50, "query_squared": null, "query_key": null}}},
+            {"name": "b", "label": null, "host_ns": 0, "wall_ns": 0, "device_ns": 1, "kernels": 9, "batch": null},
+        ]}});
+        let found = steps(&metrics);
+        assert_eq!((found.len(), found[0].device), (1, 5_000.0));
+        let parts: Vec<[u64; 2]> = found[0].parts.iter().map(|part| [part.tokens, part.context]).collect();
+        assert_eq!(parts, [[101, 50], [100, 50], [1, 24], [1, 24]]);
+    }
+
+    #[test]
+    fn the_engine_is_the_program_and_not_a_part_of_a_name() {
+        let engine = |command: &str| read(command).unwrap().engine.map(|engine| engine.name);
+        assert_eq!(engine("/opt/venv/bin/vllm serve models/sglang --port 1"), Some("vllm"));
+        assert_eq!(engine("python3 -m sglang.launch_server --model-path vllm"), Some("sglang"));
+        assert_eq!(engine("python3 -m vllm.entrypoints.openai.api_server --model m"), Some("vllm"));
+        assert_eq!(engine("./my-vllm-server --model vllm"), None);
+        assert_eq!(engine("trtllm-serve /models/vllm-style"), None);
+    }
+
+    #[test]
+    fn settings_are_read_and_what_is_not_simulated_is_told() {
+        let found = read(
+            "vllm serve m --max_num_seqs=64 --max-num-batched-tokens 8k --block-size 32 -tp 2 --enforce-eager --port 8123 \
+             --attention-backend FLASHINFER --dtype half",
+        );
+        let found = found.unwrap();
+        assert_eq!((found.max_num_seqs, found.max_num_batched_tokens), (Some(64), Some(8_000)));
+        assert_eq!((found.block_size, found.tensor_parallel, found.kv_blocks), (Some(32), Some(2), None));
+        assert_eq!(found.ignored, ["--enforce-eager", "--attention-backend FLASHINFER", "--dtype"]);
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_an_error_and_not_a_default() {
+        for command in
+            ["vllm serve m --max-num-seqs many", "vllm serve m --max-num-seqs", "vllm serve m --block-size=0"]
+        {
+            let error = read(command).unwrap_err();
+            assert!(error.message.contains("its server command has `--"), "{}", error.message);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The highest load that holds an objective, with what the calibration's errors make of it.
 
-use forecast::serving::{Draw, Load, Outcome, Server, range};
+use forecast::serving::{Draw, Load, Outcome, Server};
 use types::{ForecastRange, HighestLoad, LimitedLatency, LoadArrivals, Nanos, Objective, UserError};
 
 use super::load::PlannedLoad;
@@ -15,6 +15,10 @@ const PRECISION: f64 = 1.03;
 const BACKLOG: f64 = 0.05;
 /// Loads above this are not looked at, requests a second.
 const MOST: f64 = 1e5;
+/// Loads below this share of those in which requests follow each other are not looked at: hardly any of them meet.
+const LEAST: f64 = 1e-4;
+/// Most by which a load is changed at once while it is not known between which two the highest lies.
+const STRIDE: f64 = 4.0;
 
 const LATENCIES: [LimitedLatency; 4] =
     [LimitedLatency::Ttft, LimitedLatency::Tpot, LimitedLatency::Itl, LimitedLatency::E2el];
@@ -26,7 +30,8 @@ struct Search<'a, 's> {
     objective: &'a Objective,
     /// Time of the longest request alone, milliseconds.
     alone_ms: f64,
-    most: f64,
+    /// The lowest and the highest load that is looked at.
+    range: [f64; 2],
 }
 
 /// The highest load of the kind of `load` that `server` serves within `objective`.
@@ -41,54 +46,62 @@ pub(super) fn highest(
         return Err(cannot_be_met(&alone, objective));
     }
     let is_closed = matches!(load.about, LoadArrivals::Concurrency { .. });
-    let most = if is_closed { server.rules.max_num_seqs as f64 } else { MOST };
+    let most = if is_closed { (server.rules.max_num_seqs as usize * server.fleet.decoding()) as f64 } else { MOST };
     let start = if is_closed { 1.0 } else { 1e3 / alone.e2el.mean.max(1e-3) };
     let draws = server.draws(others)?;
-    let mut search = Search { server, load, objective, alone_ms: alone.e2el.p99, most };
-    let mut found = Vec::new();
-    let mut limited_by = LimitedLatency::Throughput;
+    let least = if is_closed { 1.0 } else { LEAST * start };
+    let mut search = Search { server, load, objective, alone_ms: alone.e2el.p99, range: [least, most] };
+    let mut found: Vec<f64> = Vec::new();
+    let mut limited_by = LimitedLatency::NotReached;
     for (index, draw) in (0..).zip(draws) {
         let from = found.first().map_or((start, 2.0), |likely| (*likely, 1.2));
         let (level, limit) = search.highest(draw, index, from)?;
         if index == 0 {
             limited_by = limit;
+            if level.is_none() {
+                return Err(missed_at(least, limit, is_closed));
+            }
         }
-        found.push(level);
+        // Under these times, no load holds the objective.
+        found.push(level.unwrap_or(0.0));
     }
-    let likely = found[0];
-    let ForecastRange { low, high, .. } = range(found);
-    let level = ForecastRange { value: likely, low: low.min(likely), high: high.max(likely) };
+    let (low, high) = found.iter().fold((f64::MAX, 0.0f64), |(low, high), level| (low.min(*level), high.max(*level)));
+    let level = ForecastRange { value: found[0], low, high };
     let (requests_per_second, concurrency) = if is_closed { (None, Some(level)) } else { (Some(level), None) };
     Ok(HighestLoad { requests_per_second, concurrency, share: GOAL, limited_by })
 }
 
 impl Search<'_, '_> {
-    /// The highest load under one draw of times, and what limits it: from a first guess by steps of a factor, then by halves.
-    fn highest(&mut self, draw: Draw, index: u64, guess: (f64, f64)) -> Result<(f64, LimitedLatency), UserError> {
-        let (start, step) = guess;
+    /// The highest load under one draw of times, where one holds the objective, and what limits it: from a first guess by steps of a
+    /// growing factor, then by halves.
+    fn highest(
+        &mut self,
+        draw: Draw,
+        index: u64,
+        guess: (f64, f64),
+    ) -> Result<(Option<f64>, LimitedLatency), UserError> {
+        let (start, mut step) = guess;
+        let [least, most] = self.range;
+        let is_closed = matches!(self.load.about, LoadArrivals::Concurrency { .. });
         let (mut low, mut high) = (None, None);
-        let mut level = start.min(self.most);
-        let mut limit = LimitedLatency::Throughput;
+        let mut level = start.clamp(least, most);
+        let mut limit = LimitedLatency::NotReached;
         loop {
             match self.missed(level, draw, index)? {
-                None if level >= self.most => return Ok((level, LimitedLatency::Throughput)),
+                None if level >= most => return Ok((Some(level), LimitedLatency::NotReached)),
                 None => low = Some(level),
                 Some(latency) => (high, limit) = (Some(level), latency),
             }
+            let is_narrow = |low: f64, high: f64| high / low <= PRECISION || (is_closed && high - low <= 1.0);
+            let whole = |next: f64, round: fn(f64) -> f64| if is_closed { round(next) } else { next };
             level = match (low, high) {
-                (Some(low), Some(high)) if high / low <= PRECISION => return Ok((low, limit)),
-                (Some(low), Some(high)) => (low * high).sqrt(),
-                (Some(low), None) => (low * step).min(self.most),
-                // Alone a request meets the objective, so that some load does; one in many minutes is none.
-                (None, Some(high)) if high < 1e-3 => return Ok((0.0, limit)),
-                (None, high) => high.unwrap_or(level) / step,
+                (Some(low), Some(high)) if is_narrow(low, high) => return Ok((Some(low), limit)),
+                (Some(low), Some(high)) => whole((low * high).sqrt(), f64::round),
+                (None, Some(high)) if high <= least => return Ok((None, limit)),
+                (None, Some(high)) => whole(high / step, f64::floor).max(least),
+                (low, None) => whole(low.unwrap_or(level) * step, f64::ceil).min(most),
             };
-            if matches!(self.load.about, LoadArrivals::Concurrency { .. }) {
-                level = level.round().max(1.0);
-                if Some(level) == low || Some(level) == high {
-                    return Ok((low.unwrap_or(0.0), limit));
-                }
-            }
+            step = (step * step).min(STRIDE);
         }
     }
 
@@ -110,9 +123,25 @@ impl Search<'_, '_> {
     }
 }
 
+/// The latency that most requests miss.
 fn most_missed(outcome: &Outcome<f64>) -> LimitedLatency {
-    let missed = outcome.missed.iter().zip(LATENCIES);
+    let missed = outcome.missed.iter().zip(LATENCIES).filter(|(share, _)| **share > 0.0);
     missed.max_by(|a, b| a.0.total_cmp(b.0)).map_or(LimitedLatency::Throughput, |(_, latency)| latency)
+}
+
+/// One request at a time meets the objective, but the lowest load that was looked at does not.
+fn missed_at(least: f64, limit: LimitedLatency, is_closed: bool) -> UserError {
+    let load =
+        if is_closed { "with one request at a time".to_owned() } else { format!("at {least:.2e} requests a second") };
+    let name = match limit {
+        LimitedLatency::Ttft => "ttft",
+        LimitedLatency::Tpot => "tpot",
+        LimitedLatency::Itl => "itl",
+        LimitedLatency::E2el => "e2el",
+        LimitedLatency::Throughput | LimitedLatency::NotReached => "the server's throughput",
+    };
+    UserError::usage(format!("--slo cannot be met: {load}, more than 1% of the requests miss it, most of them {name}"))
+        .hint("allow more time, or choose a faster device or more devices")
 }
 
 /// Not even one request at a time meets the objective: which limit it misses, and by how much.
@@ -122,7 +151,7 @@ fn cannot_be_met(alone: &Outcome<f64>, objective: &Objective) -> UserError {
         LimitedLatency::Tpot => ("tpot", alone.tpot, objective.tpot_ns),
         LimitedLatency::Itl => ("itl", alone.tpot, objective.itl_ns),
         LimitedLatency::E2el => ("e2el", alone.e2el, objective.e2el_ns),
-        LimitedLatency::Ttft | LimitedLatency::Throughput => ("ttft", alone.ttft, objective.ttft_ns),
+        _ => ("ttft", alone.ttft, objective.ttft_ns),
     };
     let p99 = Nanos::new((spread.p99 * 1e6).round() as i64);
     let above = limit.map(|limit| format!(", above {limit}")).unwrap_or_default();

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use collect::run::RunRequest;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use types::{
-    Capacity, CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, Objective, SchemaTag, SweepAxis, UserError,
+    Capacity, CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, ModelSpec, Objective, SchemaTag, SweepAxis,
+    UserError,
 };
 
 use super::{CapacityRequest, Device, Effort, simulated};
@@ -22,8 +24,8 @@ const CHART: &str = "capacity-sweep.svg";
 /// The page to read first.
 const PAGE: &str = "capacity-sweep.md";
 
-/// Simulations of every layout beside the likely one.
-const EFFORT: Effort = Effort { load: 8, highest: 2 };
+/// Simulations of every layout beside the likely one: 19 are the fewest that make a 90% interval.
+const EFFORT: Effort = Effort { load: 18, highest: 2 };
 
 /// One layout.
 #[derive(Clone, Debug)]
@@ -65,16 +67,14 @@ pub fn layouts(
         (watch.done)(1);
         Some(point)
     };
-    let found: Vec<(LayoutPoint, Option<Capacity>)> = layouts.par_iter().enumerate().filter_map(simulate).collect();
-    let Some(capacity) = found.iter().find_map(|(_, capacity)| capacity.as_ref()) else {
+    let found: Vec<(LayoutPoint, Option<Common>)> = layouts.par_iter().enumerate().filter_map(simulate).collect();
+    let Some(Common { model, tool_version, simulations }) = found.iter().find_map(|(_, common)| common.clone()) else {
         return Err(none_simulated(found.first().and_then(|(point, _)| point.error.clone())));
     };
-    let (model, tool_version, simulations) =
-        (capacity.model.clone(), capacity.tool_version.clone(), capacity.simulations);
     let mut points: Vec<LayoutPoint> = found.into_iter().map(|(point, _)| point).collect();
     mark_frontier(&mut points);
     let objective: Option<Objective> = layouts.first().and_then(|layout| layout.request.objective);
-    let best = objective.and_then(|_| best(&points));
+    let best = objective.filter(|_| share_a_load(layouts)).and_then(|_| best(&points));
     Ok(CapacitySweep {
         schema: SchemaTag::new(),
         tool_version,
@@ -96,13 +96,23 @@ fn none_simulated(first: Option<String>) -> UserError {
     }
 }
 
-fn point(model: &LoadedModel, point: u64, layout: &Layout, device: &Device) -> (LayoutPoint, Option<Capacity>) {
+/// What the documents of all layouts share.
+#[derive(Clone)]
+struct Common {
+    model: ModelSpec,
+    tool_version: String,
+    simulations: u64,
+}
+
+fn point(model: &LoadedModel, point: u64, layout: &Layout, device: &Device) -> (LayoutPoint, Option<Common>) {
     let settings = layout.settings.clone();
     match simulated(model, &layout.request, device, EFFORT, &mut |_| {}) {
         Ok((capacity, unmet)) => {
             let error = unmet.map(|error| error.message);
             let figures = Some(figures(&capacity));
-            (LayoutPoint { point, settings, figures, error, on_frontier: false }, Some(capacity))
+            let Capacity { model, tool_version, simulations, .. } = capacity;
+            let common = Common { model, tool_version, simulations };
+            (LayoutPoint { point, settings, figures, error, on_frontier: false }, Some(common))
         }
         Err(error) => {
             (LayoutPoint { point, settings, figures: None, error: Some(error.message), on_frontier: false }, None)
@@ -112,23 +122,22 @@ fn point(model: &LoadedModel, point: u64, layout: &Layout, device: &Device) -> (
 
 fn figures(capacity: &Capacity) -> LayoutFigures {
     let (server, devices) = (&capacity.server, capacity.server.devices as f64);
-    let ForecastRange { value, low, high } = capacity.figures.tpot_ms.mean;
-    let per_second = |ms: f64| if ms > 0.0 { 1e3 / ms } else { 0.0 };
+    let per_user = |ForecastRange { value, low, high }: ForecastRange| ForecastRange {
+        value: 1e3 / value,
+        low: 1e3 / high,
+        high: 1e3 / low,
+    };
     let each = |value: f64| value / devices;
     let ForecastRange { value: tokens, low: fewest, high: most } = capacity.figures.output_throughput;
     let highest_rate = capacity.highest.and_then(|highest| highest.requests_per_second).map(|rate| rate.low);
-    let needed = highest_rate.filter(|rate| *rate > 0.0).zip(capacity.load.arrivals.rate());
+    let needed = highest_rate.filter(|rate| *rate > 0.0).zip(capacity.load.arrivals.peak());
     let servers_needed = needed.map(|(highest, asked)| (asked / highest).ceil().max(1.0) as u64);
     LayoutFigures {
         server: server.clone(),
         load: capacity.load,
         origin: capacity.origin,
         figures: capacity.figures,
-        tokens_per_second_per_user: ForecastRange {
-            value: per_second(value),
-            low: per_second(high),
-            high: per_second(low),
-        },
+        tokens_per_second_per_user: capacity.figures.tpot_ms.map(|tpot| per_user(tpot.mean)),
         tokens_per_second_per_device: ForecastRange { value: each(tokens), low: each(fewest), high: each(most) },
         highest: capacity.highest,
         servers_needed,
@@ -142,7 +151,7 @@ fn figures(capacity: &Capacity) -> LayoutFigures {
 fn mark_frontier(points: &mut [LayoutPoint]) {
     let place = |point: &LayoutPoint| {
         let figures = point.figures.as_ref()?;
-        Some([figures.tokens_per_second_per_user.value, figures.tokens_per_second_per_device.value])
+        Some([figures.tokens_per_second_per_user?.value, figures.tokens_per_second_per_device.value])
     };
     let places: Vec<Option<[f64; 2]>> = points.iter().map(place).collect();
     points.iter_mut().zip(on_frontier(&places)).for_each(|(point, is_on)| point.on_frontier = is_on);
@@ -153,6 +162,11 @@ fn on_frontier(places: &[Option<[f64; 2]>]) -> Vec<bool> {
     let beats = |one: &[f64; 2], other: &[f64; 2]| one[0] >= other[0] && one[1] >= other[1] && one != other;
     let is_on = |own: [f64; 2]| !places.iter().flatten().any(|other| beats(other, &own));
     places.iter().map(|own| own.is_some_and(is_on)).collect()
+}
+
+/// Whether every layout is under the same load: else none of them is better than another.
+fn share_a_load(layouts: &[Layout]) -> bool {
+    layouts.windows(2).all(|pair| Arc::ptr_eq(&pair[0].request.load, &pair[1].request.load))
 }
 
 /// The layout that holds the rate within the objective for least: by price an hour where there is one, else by devices.

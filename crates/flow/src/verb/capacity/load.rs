@@ -13,8 +13,8 @@ use crate::pipeline::requests::read_log;
 const MOST: usize = 200_000;
 /// Seconds of a load that is to show whether a server keeps up, and the fewest and the most requests of it.
 const SHOWN: (f64, usize, usize) = (20.0, 200, 2_000);
-/// Requests one after the other that show what a server does for one alone.
-const ALONE: usize = 20;
+/// Requests one after the other that show what a server does for one alone: where all are alike, and where they differ.
+const ALONE: [usize; 2] = [20, 200];
 
 /// A load: when its requests arrive, and what they ask for.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct PlannedLoad {
     pub(super) started: Started,
     /// What a client measured of each request, where it sent them at these times.
     pub(super) measured: Vec<MeasuredRequest>,
+    /// Requests of the file that failed and are left out.
+    pub(super) failed: u64,
     seed: u64,
 }
 
@@ -37,7 +39,8 @@ impl PlannedLoad {
         prompts.check(&(0..1))?;
         let asked = (0..requests).map(|index| asked(prompts, index, seed)).collect::<Result<_, _>>()?;
         let about = about(&arrivals, requests);
-        let planned = Self { arrivals, asked, about, piece: 0, started: Started::Long, measured: Vec::new(), seed };
+        let (started, measured) = (Started::Long, Vec::new());
+        let planned = Self { arrivals, asked, about, piece: 0, started, measured, failed: 0, seed };
         planned.arrivals.schedule(requests, seed)?;
         Ok(planned)
     }
@@ -57,6 +60,7 @@ impl PlannedLoad {
     pub fn recorded(path: &Path) -> Result<Self, UserError> {
         let log = read_log(path).map_err(|error| error.exiting(Exit::Usage))?;
         let name = path.display().to_string();
+        let failed = log.requests.iter().filter(|request| request.error.is_some()).count() as u64;
         let mut requests: Vec<Recorded> = Vec::new();
         for (place, request) in (1..).zip(&log.requests).filter(|(_, request)| request.error.is_none()) {
             let lacks = |what: &str| UserError::usage(format!("{name}: request {place} does not say {what}"));
@@ -84,18 +88,40 @@ impl PlannedLoad {
             requests.into_iter().map(|(time, asked, _)| (time - first, asked)).unzip();
         let arrivals = Arrivals::At(times);
         let about = about(&arrivals, asked.len());
-        Ok(Self { arrivals, asked, about, piece: 0, started: Started::Unknown, measured, seed: 0 })
+        Ok(Self { arrivals, asked, about, piece: 0, started: Started::Unknown, measured, failed, seed: 0 })
     }
 
-    /// The same requests at another rate: what a client measured is no longer theirs.
+    /// The requests of a file at another rate.
+    pub fn at_rate(mut self, rate: f64) -> Result<Self, UserError> {
+        let (Arrivals::At(times), Some(own)) = (&mut self.arrivals, self.about.rate()) else {
+            return Err(UserError::usage(
+                "the requests of the file all start at once, so that they have no rate to change",
+            )
+            .hint("--concurrency sends so many of them at a time"));
+        };
+        times.iter_mut().for_each(|time| *time = Nanos::new((time.get() as f64 * own / rate) as i64));
+        self.about = LoadArrivals::File { per_second: Some(rate) };
+        Ok(self.unmeasured())
+    }
+
+    /// The same requests, so many at a time.
     #[must_use]
-    pub fn at_rate(mut self, rate: f64) -> Self {
-        if let (Arrivals::At(times), Some(own)) = (&mut self.arrivals, self.about.rate()) {
-            times.iter_mut().for_each(|time| *time = Nanos::new((time.get() as f64 * own / rate) as i64));
-            self.about = LoadArrivals::File { per_second: Some(rate) };
-            self.measured.clear();
-        }
+    pub fn together(mut self, concurrency: usize) -> Self {
+        self.arrivals = Arrivals::Closed { concurrency };
+        self.about = LoadArrivals::Concurrency { requests: concurrency as u64 };
+        self.unmeasured()
+    }
+
+    /// The same requests where what a client measured is not comparable: their arrivals or their server are others.
+    #[must_use]
+    pub fn unmeasured(mut self) -> Self {
+        self.measured.clear();
         self
+    }
+
+    /// Whether a client measured these requests, at these times, on this server.
+    pub fn is_measured(&self) -> bool {
+        !self.measured.is_empty()
     }
 
     /// The load of one simulation: the first has the seed's own arrivals, every other has others of their kind.
@@ -103,34 +129,46 @@ impl PlannedLoad {
         self.scheduled(&self.arrivals, self.asked.clone(), index)
     }
 
-    /// A load of this kind at so many requests a second, or at a time, long enough to show whether a server keeps up.
+    /// A load of this kind at so many requests a second, or at a time, long enough to show whether a server keeps up: a file that is
+    /// shorter is repeated.
     pub(super) fn at(&self, level: f64, index: u64) -> Load {
         let (seconds, fewest, most) = SHOWN;
         let gamma = |burstiness| Arrivals::Gamma { rate: level, burstiness };
+        let shown = ((seconds * level) as usize).clamp(fewest, most);
         let (arrivals, count) = match &self.arrivals {
             Arrivals::Closed { .. } => {
                 let concurrency = level.round().max(1.0) as usize;
                 (Arrivals::Closed { concurrency }, (8 * concurrency).clamp(fewest, most.max(2 * concurrency)))
             }
             Arrivals::At(times) => {
+                let count = shown.max(self.asked.len());
                 let slower = self.about.rate().unwrap_or(1.0) / level;
-                let scaled = |time: &Nanos| Nanos::new((time.get() as f64 * slower) as i64);
-                (Arrivals::At(times.iter().map(scaled).collect()), self.asked.len())
+                (Arrivals::At(repeated(&times[..self.asked.len()], slower, count)), count)
             }
-            Arrivals::Gamma { burstiness, .. } => {
-                (gamma(*burstiness), ((seconds * level) as usize).clamp(fewest, most))
-            }
-            Arrivals::Constant { .. } => (gamma(f64::INFINITY), ((seconds * level) as usize).clamp(fewest, most)),
-            Arrivals::Ramp { .. } => (gamma(1.0), ((seconds * level) as usize).clamp(fewest, most)),
+            Arrivals::Gamma { burstiness, .. } => (gamma(*burstiness), shown),
+            Arrivals::Constant { .. } => (gamma(f64::INFINITY), shown),
+            Arrivals::Ramp { .. } => (gamma(1.0), shown),
         };
-        let asked = self.asked.iter().cycle().take(count).cloned().collect();
-        self.scheduled(&arrivals, asked, index)
+        self.scheduled(&arrivals, self.first(count), index)
     }
 
-    /// A few of its requests, one after the other.
+    /// Its requests one after the other, as many as tell what a server does for one alone: evenly spread over the load.
     pub(super) fn alone(&self) -> Load {
-        let asked = self.asked.iter().take(ALONE).cloned().collect();
+        let lengths = |asked: &Asked| [asked.input, asked.output];
+        let are_alike = self.asked.iter().all(|asked| lengths(asked) == lengths(&self.asked[0]));
+        let apart = self.asked.len().div_ceil(ALONE[usize::from(!are_alike)]).max(1);
+        let asked = self.asked.iter().step_by(apart).cloned().collect();
         Load { arrivals: serving::Arrivals::Slots(1), asked, started: self.started }
+    }
+
+    /// So many requests, the load repeated; a repeated prompt shares nothing with the ones before.
+    fn first(&self, count: usize) -> Vec<Asked> {
+        let again = (0u64..).flat_map(|pass| self.asked.iter().map(move |asked| (pass, asked)));
+        let of = |(pass, asked): (u64, &Asked)| {
+            let rename = |piece: &u64| piece.wrapping_add(pass.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            Asked { pieces: asked.pieces.iter().map(rename).collect(), ..*asked }
+        };
+        again.take(count).map(of).collect()
     }
 
     fn scheduled(&self, arrivals: &Arrivals, asked: Vec<Asked>, index: u64) -> Load {
@@ -143,6 +181,14 @@ impl PlannedLoad {
         };
         Load { arrivals, asked, started: self.started }
     }
+}
+
+/// Times so many times as far apart, from the start again after the last: the pause before that is a mean one.
+fn repeated(times: &[Nanos], slower: f64, count: usize) -> Vec<Nanos> {
+    let last = times.last().map_or(0.0, |last| last.get() as f64);
+    let period = last * times.len() as f64 / (times.len() as f64 - 1.0).max(1.0);
+    let passes = (0u64..).flat_map(|pass| times.iter().map(move |time| time.get() as f64 + pass as f64 * period));
+    passes.take(count).map(|time| Nanos::new((time * slower) as i64)).collect()
 }
 
 /// When a request was sent, what it asked, and what its client measured.

@@ -11,13 +11,14 @@ pub(super) fn beside(load: &PlannedLoad, figures: &LoadFigures) -> Vec<MeasuredF
         return Vec::new();
     }
     let of = |part: fn(&MeasuredRequest) -> Option<f64>| Spread::of(load.measured.iter().filter_map(part).collect());
-    let latencies: [(&str, Spread<f64>, LatencyForecast); 3] = [
-        ("ttft_ms", of(|one| Some(one.ttft_ms)), figures.ttft_ms),
+    let latencies: [(&str, Spread<f64>, Option<LatencyForecast>); 3] = [
+        ("ttft_ms", of(|one| Some(one.ttft_ms)), Some(figures.ttft_ms)),
         ("tpot_ms", of(|one| one.tpot_ms), figures.tpot_ms),
-        ("e2el_ms", of(|one| Some(one.e2el_ms)), figures.e2el_ms),
+        ("e2el_ms", of(|one| Some(one.e2el_ms)), Some(figures.e2el_ms)),
     ];
     let mut rows = Vec::new();
     for (name, found, forecast) in latencies {
+        let Some(forecast) = forecast else { continue };
         let parts =
             [("mean", found.mean, forecast.mean), ("p50", found.p50, forecast.p50), ("p99", found.p99, forecast.p99)];
         rows.extend(

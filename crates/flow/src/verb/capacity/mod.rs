@@ -1,6 +1,7 @@
 //! `capacity`: what a server is likely to make of a load, simulated event by event.
 
 mod document;
+mod fleet;
 mod from;
 mod highest;
 mod layouts;
@@ -9,17 +10,19 @@ mod measured;
 mod room;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use collect::run::RunRequest;
-pub use forecast::serving::{Backend, Engine, SGLANG, VLLM};
-use forecast::serving::{DRAWS, Server, StepPrices};
+pub use forecast::serving::{Backend, Engine, MeasuredStep, Router, SGLANG, VLLM};
+use forecast::serving::{DRAWS, Residuals, Server, StepPrices};
 use meter::WorkloadSettings;
 pub use report::pages::capacity::{layouts_terminal, terminal};
 use types::{
     AttentionKind, Capacity, DeviceCalibration, Hardware, LoadArrivals, LogitsKind, Objective, UserError, Workload,
 };
 
-pub use from::{ServedRun, served};
+pub use fleet::{Disaggregate, FleetSettings, servers};
+pub use from::{ServedRun, ServerCommand, served};
 pub use layouts::{Layout, Watch, keep_layouts, layouts, missing};
 pub use load::PlannedLoad;
 pub use room::EngineSettings;
@@ -50,7 +53,15 @@ pub struct CapacityRequest {
     /// The engine and its settings.
     pub engine: EngineSettings,
     /// The load.
-    pub load: PlannedLoad,
+    pub load: Arc<PlannedLoad>,
+    /// Servers that share it.
+    pub fleet: FleetSettings,
+    /// Options of a measured server's command that the simulation does not know.
+    pub ignored_options: Vec<String>,
+    /// Steps of a measured server.
+    pub steps: Arc<[MeasuredStep]>,
+    /// Whether they correct the forecast.
+    pub steps_apply: bool,
     /// The latencies that are acceptable.
     pub objective: Option<Objective>,
     /// Price of one device for an hour.
@@ -104,9 +115,13 @@ fn simulated(
     let workload = workload(model, request)?;
     let room = request.engine.room(model, &workload, &device.hardware, request.load.piece)?;
     let engine = request.engine.engine.with(request.engine.backend);
-    let prices = StepPrices::new(&model.network, &workload, engine, &device.hardware, device.calibration.as_ref())?
+    let mut prices = StepPrices::new(&model.network, &workload, engine, &device.hardware, device.calibration.as_ref())?
         .ok_or_else(|| room::not_served(model))?;
-    let mut server = Server { prices, engine, rules: room.rules };
+    let residuals = Residuals::of(&mut prices, &request.steps)?;
+    if request.steps_apply {
+        prices.correct(residuals);
+    }
+    let mut server = Server { prices, engine, rules: room.rules, fleet: request.fleet.fleet(&room)? };
     progress(Progress::Doing("simulating the load"));
     let objective = request.objective.unwrap_or_default();
     let found = server.forecast(&objective, effort.load, |index| request.load.draw(index))?;
@@ -126,7 +141,8 @@ fn simulated(
         None => (None, None),
     };
     let certainty = Certainty::of(&mut server)?;
-    let subject = Subject { model, workload: &workload, device, request, room, certainty };
+    let fleet = server.fleet;
+    let subject = Subject { model, workload: &workload, device, request, room, certainty, residuals, fleet };
     Ok((subject.document(&found, highest), unmet))
 }
 

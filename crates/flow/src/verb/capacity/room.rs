@@ -11,7 +11,7 @@ use crate::pipeline::model::LoadedModel;
 const RESERVE: Bytes = Bytes::new(1 << 30);
 
 /// An engine and what a user sets of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EngineSettings {
     /// The engine.
     pub engine: Engine,
@@ -34,6 +34,8 @@ pub(super) struct Room {
     pub(super) weights: Bytes,
     pub(super) kv: Bytes,
     pub(super) kv_origin: Origin,
+    /// Bytes of keys and values of a token on that device.
+    pub(super) per_token: Bytes,
 }
 
 impl EngineSettings {
@@ -67,11 +69,19 @@ impl EngineSettings {
         if fitting == 0 {
             return Err(does_not_fit(model, workload, hardware, self.engine, [footprint.weights, taken, usable]));
         }
+        let most =
+            hardware.memory_bytes.checked_sub(footprint.weights).unwrap_or_default().get() / per_block.get().max(1);
+        if let Some(given) = self.kv_blocks.filter(|given| *given > most) {
+            let (asked, size) = (per_block * given, hardware.memory_bytes);
+            return Err(UserError::usage(format!("{given} KV blocks of {block_size} tokens take {asked}"))
+                .because(format!("{} has {size}, of which weights take {}", hardware.id, footprint.weights))
+                .hint(format!("at most {most} blocks fit beside the weights; without --kv-blocks it is {fitting}")));
+        }
         let kv_blocks = self.kv_blocks.unwrap_or(fitting);
         let kv_origin = if self.kv_blocks.is_some() { Origin::Assumed } else { Origin::Modelled };
         let mixing = self.engine.mixing;
         let rules = Rules { mixing, max_num_seqs, max_num_batched_tokens, kv_blocks, block_size, piece };
-        Ok(Room { rules, weights: footprint.weights, kv: per_block * kv_blocks, kv_origin })
+        Ok(Room { rules, weights: footprint.weights, kv: per_block * kv_blocks, kv_origin, per_token })
     }
 }
 

@@ -1,10 +1,10 @@
 //! Figures of a forecast as people read them: a value and its interval.
 
-use types::{Capacity, ForecastRange, LatencyForecast};
+use types::{Capacity, ForecastRange, LatencyForecast, LimitedLatency, StepLabel};
 
 use crate::render::Table;
 use crate::words::kind::Phrase;
-use crate::words::number::{decimal, milliseconds, percent, rate, signed};
+use crate::words::number::{decimal, grouped, milliseconds, percent, rate, signed};
 
 /// A time and its interval.
 pub(super) fn times(range: ForecastRange) -> String {
@@ -37,14 +37,15 @@ fn kilojoules(joules: f64) -> String {
 pub(super) fn latencies(capacity: &Capacity) -> Table {
     let figures = &capacity.figures;
     let mut table = Table::new("latency | >mean | >p50 | >p99");
-    let rows: [(&str, LatencyForecast); 5] = [
-        ("TTFT", figures.ttft_ms),
+    let rows: [(&str, Option<LatencyForecast>); 5] = [
+        ("TTFT", Some(figures.ttft_ms)),
         ("TPOT", figures.tpot_ms),
         ("ITL", figures.itl_ms),
-        ("E2EL", figures.e2el_ms),
-        ("queue", figures.queue_ms),
+        ("E2EL", Some(figures.e2el_ms)),
+        ("queue", Some(figures.queue_ms)),
     ];
-    for (name, LatencyForecast { mean, p50, p99 }) in rows {
+    for (name, found) in rows {
+        let Some(LatencyForecast { mean, p50, p99 }) = found else { continue };
         table.row([name.to_owned(), times(mean), times(p50), times(p99)]);
     }
     table
@@ -62,15 +63,32 @@ pub(super) fn measured(capacity: &Capacity) -> Table {
     table
 }
 
+/// Measured steps against their forecast, and whether it is corrected by them.
+pub(super) fn residuals(capacity: &Capacity) -> Table {
+    let heading = if capacity.is_corrected { "device time is corrected by" } else { "device time of steps" };
+    let mut table = Table::new(&format!("{heading} | >measured steps | >median off by | >varies by"));
+    for residual in &capacity.step_residuals {
+        let kind = if residual.kind == StepLabel::Decode { "decode" } else { "with prompts" };
+        table.row([
+            kind.to_owned(),
+            grouped(residual.steps),
+            signed(residual.factor - 1.0),
+            percent(Some(residual.deviation)),
+        ]);
+    }
+    table
+}
+
 /// Throughput, goodput and what the server does meanwhile.
 pub(super) fn rates(capacity: &Capacity) -> Vec<(&'static str, Option<String>)> {
     let figures = &capacity.figures;
     let tokens = |range| format!("{} tokens/s", interval(range, rate));
+    let requests = if capacity.load.refused > 0 { "the requests that are not refused" } else { "the requests" };
     vec![
         ("output", Some(tokens(figures.output_throughput))),
         ("input", Some(tokens(figures.input_throughput))),
         ("requests", Some(format!("{} a second", interval(figures.request_throughput, rate)))),
-        ("within target", figures.goodput_share.map(|range| format!("{} of the requests", interval(range, share)))),
+        ("within target", figures.goodput_share.map(|range| format!("{} of {requests}", interval(range, share)))),
         ("batch", Some(format!("{} sequences per step", interval(figures.batch, decimal_rounded)))),
         ("device busy", Some(interval(figures.busy, share))),
         ("KV cache", Some(format!("{} at most", interval(figures.kv_peak, share)))),
@@ -113,6 +131,12 @@ pub(super) fn highest(capacity: &Capacity) -> Option<String> {
         (None, Some(level)) => format!("{} requests at a time", interval(level, decimal_rounded)),
         (None, None) => return None,
     };
+    if highest.limited_by == LimitedLatency::NotReached {
+        return Some(format!(
+            "at least {level}: the highest load that was simulated still meets the target for {} of the requests",
+            share(highest.share)
+        ));
+    }
     Some(format!(
         "{level}, at which {} of the requests meet the target; limited by {}",
         share(highest.share),

@@ -23,7 +23,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn of(point: &'a LayoutPoint) -> Option<Self> {
         let figures = point.figures.as_ref()?;
-        let user = figures.tokens_per_second_per_user.value;
+        let user = figures.tokens_per_second_per_user?.value;
         Some(Self { user, device: figures.tokens_per_second_per_device.value, point })
     }
 }

@@ -1,6 +1,6 @@
 //! Layouts of a server: the best one, the frontier as a chart, and the table.
 
-use types::{CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint};
+use types::{CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, LimitedLatency};
 
 use super::figures::{interval, money, times};
 use crate::pages::sweep::csv::value;
@@ -13,6 +13,9 @@ use crate::words::serving::objective;
 
 /// Lines of the table that are printed.
 const LINES: usize = 40;
+/// How a highest load differs from the other figures.
+const HIGHEST: &str =
+    "; a load within target is the one under the likely times, with those under other times as its interval";
 /// Lines of the table on the page; the JSON has all.
 const MOST_LINES: usize = 500;
 
@@ -63,11 +66,11 @@ fn best(sweep: &CapacitySweep) -> Option<String> {
     let cost = figures
         .price
         .map_or_else(String::new, |price| format!(", {} an hour", money(price.per_device_hour * devices as f64)));
-    let asked = known(figures.load.arrivals.rate().map(rate));
+    let asked = known(figures.load.arrivals.peak().map(rate));
     Some(format!(
         "{}: {} with {} hold {asked} requests a second within the target{cost}",
         described(sweep, point),
-        count(figures.servers_needed?, "server"),
+        count(figures.servers_needed?, if figures.server.router.is_some() { "deployment" } else { "server" }),
         count(devices, "device"),
     ))
 }
@@ -116,14 +119,15 @@ fn cells(point: &LayoutPoint) -> Vec<String> {
     let LayoutFigures { server, highest, price, .. } = figures;
     let device =
         if server.devices > 1 { format!("{} x {}", server.devices, server.hardware) } else { server.hardware.clone() };
+    let is_open = highest.is_some_and(|highest| highest.limited_by == LimitedLatency::NotReached);
     let within = highest.and_then(|highest| highest.requests_per_second.or(highest.concurrency));
     vec![
         prose(&device),
         rates(figures.tokens_per_second_per_device),
-        rates(figures.tokens_per_second_per_user),
+        known(figures.tokens_per_second_per_user.map(rates)),
         times(figures.figures.ttft_ms.p99),
-        times(figures.figures.tpot_ms.p99),
-        known(within.map(rates)),
+        known(figures.figures.tpot_ms.map(|tpot| times(tpot.p99))),
+        known(within.map(|range| format!("{}{}", if is_open { "at least " } else { "" }, rates(range)))),
         known(price.map(|price| interval(price.per_million_output_tokens, money))),
         if point.on_frontier { "yes" } else { "" }.to_owned(),
     ]
@@ -145,8 +149,9 @@ fn notes(sweep: &CapacitySweep) -> Vec<String> {
     let assumed: std::collections::BTreeSet<_> = assumed.collect();
     let lines = assumed.into_iter().map(|assumption| format!("assumed: {}", assumption.phrase()));
     let origin = format!(
-        "origin: simulated, nothing measured; values are means of {} per layout, with 90% intervals",
-        count(sweep.simulations, "simulation")
+        "origin: simulated; values are means of {} per layout, with 90% intervals{}",
+        count(sweep.simulations, "simulation"),
+        if sweep.objective.is_some() { HIGHEST } else { "" }
     );
     std::iter::once(origin).chain(lines).collect()
 }

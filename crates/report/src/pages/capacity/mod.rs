@@ -9,16 +9,16 @@ mod sample;
 pub use frontier::layouts_chart;
 pub use layouts::{layouts_page, layouts_terminal};
 
-use types::{Capacity, LoadMoment, Origin, SimulatedServer};
+use types::{Capacity, CapacityAssumption, LoadMoment, Origin, SimulatedServer};
 
-use crate::render::text::prose;
+use crate::render::text::{codes, prose};
 use crate::render::{Page, Table};
 use crate::words::capacity::load;
 use crate::words::caveat::READ_FIRST;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, grouped, known, milliseconds, percent};
 use crate::words::serving::objective;
-use figures::{costs, highest, latencies, measured, rates, times};
+use figures::{costs, highest, latencies, measured, rates, residuals, times};
 
 /// Requests on the page; the JSON has all.
 const REQUESTS: usize = 200;
@@ -91,6 +91,9 @@ fn head(page: &mut Page, capacity: &Capacity) {
     if !capacity.measured.is_empty() {
         page.table(&measured(capacity));
     }
+    if !capacity.step_residuals.is_empty() {
+        page.table(&residuals(capacity));
+    }
     page.facts(rates(capacity));
     page.facts(costs(capacity));
     if let Some(table) = over_time(&capacity.over_time) {
@@ -110,11 +113,21 @@ fn caveats(capacity: &Capacity) -> Vec<String> {
             grouped(capacity.load.refused)
         )
     });
+    let failed = (capacity.load.failed > 0).then(|| {
+        let failed = count(capacity.load.failed, "request");
+        format!("The load leaves out {failed} that failed when the file was recorded.")
+    });
+    let ignored = (!capacity.ignored_options.is_empty()).then(|| {
+        format!(
+            "These options of the measured server's command are not simulated: {}.",
+            codes(&capacity.ignored_options)
+        )
+    });
     let preempted = (capacity.figures.preemptions.value >= 1.0).then(|| {
         let times = times_counted(capacity.figures.preemptions.value);
         format!("The KV cache is too small for this load: requests are preempted {times} and computed again.")
     });
-    assumed.into_iter().chain(refused).chain(preempted).collect()
+    [assumed, ignored, failed, refused, preempted].into_iter().flatten().collect()
 }
 
 fn times_counted(number: f64) -> String {
@@ -130,8 +143,15 @@ fn devices(server: &SimulatedServer) -> String {
 
 fn settings(server: &SimulatedServer) -> String {
     let blocks = format!("{} KV blocks of {}", grouped(server.kv_blocks), count(server.block_size, "token"));
+    let shared = match (&server.decoding, &server.router) {
+        (Some(decoding), Some(router)) => {
+            format!("; {} prefill, {} decode, {router}, each", grouped(server.servers), grouped(decoding.servers))
+        }
+        (None, Some(router)) => format!("; {}, {router}, each", count(server.servers, "server")),
+        (_, None) => String::new(),
+    };
     format!(
-        "{} on {}: at most {} and {} a step, {blocks}",
+        "{} on {}{shared}: at most {} and {} a step, {blocks}",
         prose(&server.engine),
         devices(server),
         count(server.max_num_seqs, "sequence"),
@@ -140,13 +160,17 @@ fn settings(server: &SimulatedServer) -> String {
 }
 
 fn origin(capacity: &Capacity) -> String {
-    let covered = percent(Some(capacity.calibrated_share));
+    let is_calibrated = !capacity.assumptions.contains(&CapacityAssumption::NotCalibrated);
+    let covers =
+        || format!(", which covers {} of the device time of typical steps", percent(Some(capacity.calibrated_share)));
+    let highest = capacity.highest.is_some();
     format!(
-        "{}, nothing measured on this load: {}, which covers {covered} of the device time of typical steps; values are means of \
-         {}, with 90% intervals",
+        "{}; {}{}; values are means of {}, with 90% intervals{}",
         capacity.origin,
         prose(&capacity.basis),
+        is_calibrated.then(covers).unwrap_or_default(),
         count(capacity.simulations, "simulation"),
+        if highest { "; the highest load is the one under the likely times" } else { "" },
     )
 }
 
@@ -203,11 +227,20 @@ mod tests {
         let mut capacity = sample::capacity();
         assert_eq!(caveats(&capacity), Vec::<String>::new());
         capacity.origin = Origin::Assumed;
-        capacity.load.refused = 2;
+        (capacity.load.refused, capacity.load.failed) = (2, 3);
+        capacity.ignored_options = vec!["--enforce-eager".to_owned()];
         capacity.figures.preemptions.value = 3.0;
         let text = terminal(&capacity);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
-        let places = ["rests at least partly on assumptions", "refuses 2 of", "preempted", "\nmodel "].map(at);
+        let places = [
+            "rests at least partly on assumptions",
+            "not simulated: `--enforce-eager`",
+            "leaves out 3 requests",
+            "refuses 2 of",
+            "preempted",
+            "\nmodel ",
+        ]
+        .map(at);
         assert!(places.is_sorted(), "{places:?}: {text}");
     }
 }

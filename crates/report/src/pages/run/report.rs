@@ -178,6 +178,10 @@ fn utilisation(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     if table.is_empty() {
+        // Without peak rates it is said already why nothing is known.
+        if metrics.utilisation.peak.is_some() {
+            page.paragraph("The work of this model is not modelled.");
+        }
         return;
     }
     let (mfu, mbu) = (percent(metrics.utilisation.mfu_model_level), percent(metrics.utilisation.mbu_model_level));
