@@ -17,7 +17,7 @@ static CLASSES: LazyLock<BTreeMap<String, ClassDefaults>> = LazyLock::new(|| {
 /// One class.
 #[derive(Debug, Default)]
 pub(super) struct ClassDefaults {
-    /// What it takes.
+    /// What it takes; `null` where it computes a value or does without one.
     values: Map<String, Value>,
     /// Names that mean the same: the common one and the class's own.
     names: Vec<(String, String)>,

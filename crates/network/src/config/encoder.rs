@@ -120,8 +120,10 @@ pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0
 pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, EncoderVariant::Roberta);
 pub(crate) const CAMEMBERT: EncoderFamily =
     encoder_family!("Camembert", "camembert", "roberta", 2, EncoderVariant::Roberta);
-pub(crate) const DATA2VEC: EncoderFamily =
-    encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, EncoderVariant::Roberta);
+pub(crate) const DATA2VEC: EncoderFamily = EncoderFamily {
+    home: "transformers.models.data2vec.modeling_data2vec_text",
+    ..encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, EncoderVariant::Roberta)
+};
 pub(crate) const XLM_ROBERTA: EncoderFamily =
     encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, EncoderVariant::Roberta);
 

@@ -381,7 +381,7 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// A list of sizes or indices, where there is one; which is said where the file leaves it to a class.
+    /// A list of sizes or indices, where there is one. That the class has its own is said where the file leaves it open.
     pub(crate) fn optional_counts(&self, name: &str) -> Result<Option<Vec<u64>>, ConfigProblem> {
         self.left_open(name, "as its class has them");
         self.get(name).map(|_| self.counts(name)).transpose()
