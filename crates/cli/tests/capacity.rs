@@ -342,11 +342,13 @@ fn layouts_under_different_loads_have_no_best_one_and_a_ramp_is_sized_by_its_pea
 fn measured_steps_correct_what_if_and_not_the_comparison() {
     let scratch = Scratch::new();
     serve_run(&scratch, &["--model", "llama-3-8b", "--hardware", "h200", "--", "vllm", "serve", "m"]);
-    // Ten steps of two sequences, each of 50 ms: far longer than any forecast.
-    let group = |sequences: u64, keys: u64| serde_json::json!({"sequences": sequences, "query_tokens": sequences, "key_tokens": keys, "query_squared": null, "query_key": null});
+    // Ten steps of a sequence that decodes, each of 50 ms: far longer than any forecast.
     let step = serde_json::json!({"name": "step", "label": "decode", "host_ns": 0, "wall_ns": 0, "device_ns": 50_000_000, "kernels": 9,
-        "batch": {"tokens": 2, "context": group(0, 0), "generation": group(2, 140)}});
-    let metrics = serde_json::json!({"devices": [{"name": "H200"}], "steps": {"list": vec![step; 10]}});
+        "device_start_ns": 0, "device_end_ns": 50_000_000, "batch": {"tokens": 1, "context": {"sequences": 0}, "generation": {"sequences": 1}}});
+    let work: Vec<Value> =
+        (0..10).map(|step| serde_json::json!({"step": step, "tokens": 1, "work": "decode"})).collect();
+    let metrics = serde_json::json!({"devices": [{"name": "H200"}], "steps": {"list": vec![step; 10]},
+        "requests": [{"input_tokens": 64, "steps": work}]});
     std::fs::write(scratch.path("run").join("metrics.json"), metrics.to_string()).unwrap();
     let path = scratch.path("run").join("manifest.json");
     let text = std::fs::read_to_string(&path).unwrap().replace("capacity.json", "metrics.json");

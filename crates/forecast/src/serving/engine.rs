@@ -183,6 +183,17 @@ impl Engine {
         Self::ALL.into_iter().find(|engine| engine.name == name)
     }
 
+    /// The same for so many sequences at once, of whose steps vLLM captures no larger ones than of twice as many tokens
+    /// (`VllmConfig._set_cudagraph_sizes`).
+    #[must_use]
+    pub fn limited(mut self, max_num_seqs: u64, max_num_batched_tokens: u64) -> Self {
+        if self.mixing == Mixing::Together {
+            let most = max_num_seqs.saturating_mul(2).min(max_num_batched_tokens);
+            (self.captured, self.pieces_captured) = (self.captured.min(most), self.pieces_captured.min(most));
+        }
+        self
+    }
+
     /// The same with other attention kernels.
     #[must_use]
     pub fn with(mut self, backend: Backend) -> Self {

@@ -7,6 +7,9 @@ use crate::ForecastError;
 /// Fewest steps of a kind that say something.
 const FEWEST: usize = 8;
 
+/// Standard errors by which a median must differ from the forecast.
+const CERTAIN: f64 = 2.0;
+
 /// The median absolute deviation of a normal distribution, as a share of its standard deviation.
 const NORMAL_MAD: f64 = 0.6745;
 
@@ -15,7 +18,7 @@ const NORMAL_MAD: f64 = 0.6745;
 pub struct Residual {
     /// How many; 0 where too few were measured.
     pub steps: u64,
-    /// The median, as a factor.
+    /// The median, as a factor; 1 where it is within its own uncertainty.
     pub factor: f64,
     /// Standard deviation from step to step, in logarithms.
     pub deviation: f64,
@@ -72,8 +75,9 @@ impl Residual {
             return Self::default();
         }
         let middle = median(logarithms.clone());
-        let apart = median(logarithms.iter().map(|one| (one - middle).abs()).collect());
-        Self { steps: logarithms.len() as u64, factor: middle.exp(), deviation: apart / NORMAL_MAD }
+        let deviation = median(logarithms.iter().map(|one| (one - middle).abs()).collect()) / NORMAL_MAD;
+        let is_certain = middle.abs() > CERTAIN * deviation / (logarithms.len() as f64).sqrt();
+        Self { steps: logarithms.len() as u64, factor: if is_certain { middle.exp() } else { 1.0 }, deviation }
     }
 }
 
@@ -99,5 +103,8 @@ mod tests {
         assert!((found.factor - (1.1f64 * 1.3).sqrt()).abs() < 1e-12 && found.steps == 20, "{found:?}");
         assert!((found.deviation - (1.3f64 / 1.1).ln() / 2.0 / NORMAL_MAD).abs() < 1e-12, "{found:?}");
         assert_eq!(Residual::of(logarithms[..7].to_vec()), Residual::default());
+        // Steps 10% off in either direction do not tell that their mean of 1% is one.
+        let both: Vec<f64> = [0.11, -0.09].repeat(10);
+        assert!(Residual::of(both.clone()).factor == 1.0 && Residual::of(both).deviation > 0.1);
     }
 }

@@ -107,7 +107,7 @@ pub struct StepResidual {
     pub kind: StepLabel,
     /// How many were measured.
     pub steps: u64,
-    /// Their median, as a factor.
+    /// Their median, as a factor; 1 where it is within its own uncertainty.
     pub factor: f64,
     /// Standard deviation from step to step, in logarithms.
     pub deviation: f64,

@@ -7,13 +7,9 @@ use collect::run::StoredRun;
 use forecast::serving::{Backend, Engine, MeasuredStep, Part};
 use serde::Deserialize;
 use serde_json::Value;
-use types::{StepBatch, StepSummary, UserError};
+use types::{RequestStep, RequestWork, ServedRequest, StepSummary, UserError};
 
 use crate::pipeline::server_command::{local_model, value_of};
-
-/// Most sequences of a step, and most steps that are read: more tell nothing else.
-const MOST_SEQUENCES: u64 = 1 << 13;
-const MOST_STEPS: usize = 1_000;
 
 /// The requests of a `serve` run.
 const REQUESTS: &str = "requests.jsonl";
@@ -117,41 +113,38 @@ pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
     })
 }
 
-/// The steps whose composition the engine says.
+/// Least share of a step's time on the device in which it works; with less it waits for the host, which a profiler slows.
+const DEVICE_BOUND: f64 = 0.9;
+
+/// The steps whose requests are all known, which add up to the tokens that the engine says, and in which the device did not wait.
 fn steps(metrics: &Value) -> Vec<MeasuredStep> {
     let list = Vec::<StepSummary>::deserialize(&metrics["steps"]["list"]).unwrap_or_default();
-    let step = |step: &StepSummary| {
-        let device = step.device_ns.get() as f64 / 1e3;
-        Some(MeasuredStep { parts: parts(step.batch.as_ref()?)?, device })
-    };
-    list.iter().filter_map(step).take(MOST_STEPS).collect()
-}
-
-/// What a step processed: sequences of a kind are taken to be alike, because the engine says their sums.
-fn parts(batch: &StepBatch) -> Option<Vec<Part>> {
-    let StepBatch { context, generation, .. } = batch;
-    // Where several tokens of a sequence are verified at a time, a step is of another kind.
-    let decodes = generation.query_tokens.unwrap_or(generation.sequences) == generation.sequences;
-    let count = context.sequences + generation.sequences;
-    if count == 0 || count > MOST_SEQUENCES || !decodes {
-        return None;
-    }
-    let mut parts = Vec::with_capacity(count as usize);
-    for (group, is_prompt) in [(context, true), (generation, false)] {
-        if group.sequences == 0 {
+    let requests = Vec::<ServedRequest>::deserialize(&metrics["requests"]).unwrap_or_default();
+    let mut parts: Vec<Vec<Part>> = vec![Vec::new(); list.len()];
+    for (place, request) in requests.iter().enumerate() {
+        let prompt = request.steps.iter().filter(|step| step.work == RequestWork::Prefill).map(|step| step.tokens);
+        // What no step processed of a prompt came from the cache; what was dropped is of no known length.
+        let cached = request.input_tokens.and_then(|input| input.checked_sub(prompt.sum()));
+        let Some(mut context) = cached.filter(|_| request.steps.iter().all(|step| step.work != RequestWork::Recompute))
+        else {
             continue;
-        }
-        let keys = group.key_tokens?;
-        let queries = if is_prompt { group.query_tokens? } else { group.sequences };
-        for sequence in 0..group.sequences {
-            // The first sequences take what does not divide evenly.
-            let share = |sum: u64| sum / group.sequences + u64::from(sequence < sum % group.sequences);
-            let tokens = share(queries);
-            let context = share(keys).saturating_sub(tokens);
-            parts.push(Part { request: parts.len(), tokens, context, emits: true });
+        };
+        for RequestStep { step, tokens, .. } in &request.steps {
+            if let Some(parts) = parts.get_mut(*step as usize) {
+                parts.push(Part { request: place, tokens: *tokens, context, emits: true });
+            }
+            context += tokens;
         }
     }
-    Some(parts)
+    let step = |(step, parts): (&StepSummary, Vec<Part>)| {
+        let tokens: u64 = parts.iter().map(|part| part.tokens).sum();
+        let is_whole = tokens > 0 && step.batch.as_ref()?.tokens? == tokens;
+        // Pauses between kernels are part of what calibrated operations take.
+        let span = (step.device_end_ns? - step.device_start_ns?).get() as f64;
+        let is_busy = span > 0.0 && step.device_ns.get() as f64 >= DEVICE_BOUND * span;
+        (is_whole && is_busy).then(|| MeasuredStep { parts, device: span / 1e3 })
+    };
+    list.iter().zip(parts).filter_map(step).collect()
 }
 
 impl ServedRun {
@@ -229,17 +222,29 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_as_many_sequences_of_mean_lengths() {
-        let metrics = serde_json::json!({"steps": {"list": [
-            {"name": "a", "label": "mixed", "host_ns": 0, "wall_ns": 0, "device_ns": 5_000_000, "kernels": 9, "batch": {
-                "tokens": 203, "context": {"sequences": 2, "query_tokens": 201, "key_tokens": 301, "query_squared": null, "query_key": null},
-                "generation": {"sequences": 2, "query_tokens": 2, "key_tokens": 50, "query_squared": null, "query_key": null}}},
-            {"name": "b", "label": null, "host_ns": 0, "wall_ns": 0, "device_ns": 1, "kernels": 9, "batch": null},
-        ]}});
+    fn a_step_is_what_its_requests_say_where_they_say_all_of_it() {
+        let group = |sequences: u64| serde_json::json!({"sequences": sequences});
+        let step = |tokens: u64, end: u64| {
+            serde_json::json!({"name": "a", "label": "mixed", "host_ns": 0, "wall_ns": 0, "device_ns": 4_700_000, "kernels": 9,
+                "device_start_ns": 1_000_000, "device_end_ns": end, "batch": {"tokens": tokens, "context": group(1), "generation": group(1)}})
+        };
+        let work =
+            |step: u64, tokens: u64, work: &str| serde_json::json!({"step": step, "tokens": tokens, "work": work});
+        // The first request has 16 of its 100 tokens from the cache; of the third step, a request is missing, and in the last the
+        // device waits for half of the time.
+        let metrics = serde_json::json!({
+            "steps": {"list": [step(84, 6_000_000), step(51, 6_000_000), step(9, 6_000_000), step(1, 11_000_000)]},
+            "requests": [
+                {"input_tokens": 100, "steps": [work(0, 84, "prefill"), work(1, 1, "decode"), work(2, 1, "decode"), work(3, 1, "decode")]},
+                {"input_tokens": 50, "steps": [work(1, 50, "prefill")]},
+                {"input_tokens": 8, "steps": [work(2, 8, "recompute")]},
+            ],
+        });
         let found = steps(&metrics);
-        assert_eq!((found.len(), found[0].device), (1, 5_000.0));
-        let parts: Vec<[u64; 2]> = found[0].parts.iter().map(|part| [part.tokens, part.context]).collect();
-        assert_eq!(parts, [[101, 50], [100, 50], [1, 24], [1, 24]]);
+        let parts: Vec<Vec<[u64; 2]>> =
+            found.iter().map(|step| step.parts.iter().map(|part| [part.tokens, part.context]).collect()).collect();
+        assert_eq!(parts, [vec![[84, 16]], vec![[1, 100], [50, 0]]]);
+        assert!(found.iter().all(|step| step.device == 5_000.0));
     }
 
     #[test]

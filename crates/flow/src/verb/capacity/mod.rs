@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use collect::run::RunRequest;
 pub use forecast::serving::{Backend, Engine, MeasuredStep, Router, SGLANG, VLLM};
-use forecast::serving::{DRAWS, Residuals, Server, StepPrices};
+use forecast::serving::{DRAWS, Residuals, Rules, Server, StepPrices};
 use meter::WorkloadSettings;
 pub use report::pages::capacity::{layouts_terminal, terminal};
 use types::{
@@ -114,7 +114,8 @@ fn simulated(
 ) -> Result<(Capacity, Option<UserError>), UserError> {
     let workload = workload(model, request)?;
     let room = request.engine.room(model, &workload, &device.hardware, request.load.piece)?;
-    let engine = request.engine.engine.with(request.engine.backend);
+    let Rules { max_num_seqs, max_num_batched_tokens, .. } = room.rules;
+    let engine = request.engine.engine.with(request.engine.backend).limited(max_num_seqs, max_num_batched_tokens);
     let mut prices = StepPrices::new(&model.network, &workload, engine, &device.hardware, device.calibration.as_ref())?
         .ok_or_else(|| room::not_served(model))?;
     let residuals = Residuals::of(&mut prices, &request.steps)?;

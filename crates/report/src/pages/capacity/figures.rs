@@ -125,7 +125,11 @@ pub(super) fn costs(capacity: &Capacity) -> Vec<(&'static str, Option<String>)> 
 
 /// The highest load within the target.
 pub(super) fn highest(capacity: &Capacity) -> Option<String> {
-    let highest = capacity.highest?;
+    let Some(highest) = capacity.highest else {
+        let is_asked = capacity.load.objective.is_some();
+        return is_asked
+            .then(|| "not searched: the requests of the file all start at once, which is no rate".to_owned());
+    };
     let level = match (highest.requests_per_second, highest.concurrency) {
         (Some(level), _) => format!("{} requests a second", interval(level, rate)),
         (None, Some(level)) => format!("{} requests at a time", interval(level, decimal_rounded)),
