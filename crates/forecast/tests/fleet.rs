@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use llm_perf_forecast::serving::{
-    Apart, Arrivals, Asked, Draw, Engine, Fleet, Load, MeasuredStep, Part, Residuals, Router, Rules, SGLANG, Simulated,
-    Started, StepPrices, VLLM, simulate,
+    Apart, Arrivals, Asked, Draw, Engine, Fleet, Load, MeasuredStep, Part, Router, Rules, SGLANG, Simulated, Started,
+    StepPrices, VLLM, simulate,
 };
 use meter::WorkloadSettings;
 use meter::hardware::Catalogue;
@@ -159,7 +159,7 @@ fn measured_steps_correct_the_kind_they_are_of() {
     // Decode steps take 1.25 times as long as forecast; of steps with prompts too few were measured.
     let mut steps = measured(&kinds[0], 1.25 * before[0]);
     steps.extend(measured(&kinds[1], 9.0 * before[1]).into_iter().take(3));
-    let residuals = Residuals::of(&mut prices, &steps).unwrap();
+    let residuals = prices.residuals(&steps).unwrap();
     assert_eq!((residuals.decode.steps, residuals.prompts.steps), (9, 0));
     prices.correct(residuals);
     let after = kinds.map(|parts| device(&mut prices, &parts));

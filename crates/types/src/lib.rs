@@ -132,7 +132,7 @@ pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use serving::capacity::{
     Capacity, CapacityAssumption, DecodingServers, EnergyForecast, HighestLoad, LatencyForecast, LimitedLatency,
     LoadArrivals, LoadFigures, LoadMoment, MeasuredFigure, MeasuredRequest, PriceForecast, RequestForecast,
-    SimulatedLoad, SimulatedServer, StepResidual,
+    SimulatedLoad, SimulatedServer, StepKind, StepResidual,
 };
 pub use serving::capacity_sweep::{CapacitySweep, LayoutFigures, LayoutPoint};
 pub use serving::json_lines::{REQUESTS_SCHEMA, RequestLogHeader};

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::load::{Arrivals, Load};
 use super::scheduler::Asked;
-use super::simulate::{Answer, Arrivals, Load};
 
 /// A time that can be ordered.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +46,21 @@ impl Queue {
     pub(crate) fn due(&mut self, now: f64) -> Option<(f64, usize)> {
         if self.next()? <= now { self.pop() } else { None }
     }
+}
+
+/// One request, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// When it was sent.
+    pub sent: f64,
+    /// From then to when it was first scheduled.
+    pub scheduled: f64,
+    /// To the first token of its output.
+    pub first: f64,
+    /// To the last.
+    pub last: f64,
+    /// Tokens of its output.
+    pub tokens: u64,
 }
 
 /// The clients.

@@ -2,8 +2,6 @@
 
 use types::Hardware;
 
-use super::scheduler::Asked;
-
 /// Which requests share a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mixing {
@@ -31,14 +29,6 @@ pub struct Rules {
     pub block_size: u64,
     /// Tokens of a piece of a prompt that others may share.
     pub piece: u64,
-}
-
-impl Rules {
-    /// Whether a request can ever run: servers refuse one whose tokens exceed their KV cache.
-    pub(crate) fn could_hold(&self, asked: &Asked) -> bool {
-        let blocks = (asked.input + asked.output).div_ceil(self.block_size.max(1));
-        asked.output > 0 && asked.input > 0 && blocks <= self.kv_blocks
-    }
 }
 
 /// A serving engine, with its defaults.

@@ -5,9 +5,11 @@
 
 mod blocks;
 mod clients;
+mod draw;
 mod engine;
 mod fleet;
 mod kernels;
+mod load;
 mod moments;
 mod outcome;
 mod price;
@@ -15,12 +17,17 @@ mod replica;
 mod residual;
 mod scheduler;
 mod simulate;
+mod simulated;
 
+pub use clients::Answer;
+pub use draw::Draw;
 pub use engine::{Backend, Engine, HostCosts, Mixing, Rules, SGLANG, VLLM};
 pub use fleet::{Apart, Fleet, Router};
+pub use load::{Arrivals, Load, Started};
 pub use moments::{Moment, Moments};
 pub use outcome::{DRAWS, LoadForecast, Outcome, RequestOutcome, Server, Spread, range};
 pub use price::{Launch, StepPrices, StepTime};
 pub use residual::{MeasuredStep, Residual, Residuals};
 pub use scheduler::{Asked, Part, Scheduler};
-pub use simulate::{Answer, Arrivals, Draw, Load, Simulated, Started, simulate};
+pub use simulate::simulate;
+pub use simulated::Simulated;

@@ -2,8 +2,12 @@
 
 use types::{ForecastRange, Objective, Random};
 
+use super::clients::Answer;
+use super::draw::Draw;
+use super::load::Load;
 use super::price::StepPrices;
-use super::simulate::{Answer, Draw, Load, Simulated, simulate};
+use super::simulate::simulate;
+use super::simulated::Simulated;
 use super::{Engine, Fleet, Rules};
 use crate::ForecastError;
 

@@ -8,7 +8,7 @@ use types::{DeviceCalibration, Hardware, Workload};
 
 use super::engine::{Engine, HostCosts, captured_size};
 use super::kernels::{AttentionKind, StepKernels, step_kernels};
-use super::residual::{Residual, Residuals};
+use super::residual::{MeasuredStep, Residual, Residuals};
 use super::scheduler::Part;
 use crate::collective::collective;
 use crate::launch::Launches;
@@ -155,6 +155,13 @@ impl<'a> StepPrices<'a> {
     /// Whether matrices are stored in fewer bits than the arithmetic has, and unpacked where they are multiplied.
     pub const fn unpacks(&self) -> bool {
         self.unpacks
+    }
+
+    /// What measured steps say of their prices.
+    pub fn residuals(&mut self, steps: &[MeasuredStep]) -> Result<Residuals, ForecastError> {
+        let of = |step: &MeasuredStep| self.time(&step.parts).map(|time| time.dense + time.attention);
+        let forecast: Vec<f64> = steps.iter().map(of).collect::<Result<_, _>>()?;
+        Ok(Residuals::of(steps.iter().zip(forecast)))
     }
 
     /// Corrects prices by what measured steps say of them.

@@ -8,11 +8,13 @@ use std::collections::{HashSet, VecDeque};
 use types::Random;
 
 use super::clients::{Clients, Queue};
+use super::draw::{Draw, Noise};
 use super::engine::HostCosts;
+use super::load::Started;
 use super::moments::Moment;
 use super::price::{StepPrices, StepTime};
 use super::scheduler::{Asked, Part, Scheduler};
-use super::simulate::{Draw, Noise, Simulated, Started};
+use super::simulated::Simulated;
 use super::{Engine, Rules};
 use crate::ForecastError;
 use crate::times::POWER_US;

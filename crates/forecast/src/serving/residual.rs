@@ -1,8 +1,6 @@
 //! What the measured steps of a server say of their prices.
 
-use super::price::StepPrices;
 use super::scheduler::Part;
-use crate::ForecastError;
 
 /// Fewest steps of a kind that say something.
 const FEWEST: usize = 8;
@@ -49,18 +47,16 @@ pub struct MeasuredStep {
 }
 
 impl Residuals {
-    /// Of steps against their prices.
-    pub fn of(prices: &mut StepPrices<'_>, steps: &[MeasuredStep]) -> Result<Self, ForecastError> {
+    /// Of steps with their forecast, in the same unit.
+    pub(crate) fn of<'a>(steps: impl Iterator<Item = (&'a MeasuredStep, f64)>) -> Self {
         let mut logarithms = [Vec::new(), Vec::new()];
-        for MeasuredStep { parts, device } in steps {
-            let time = prices.time(parts)?;
-            let forecast = time.dense + time.attention;
-            if *device > 0.0 && forecast > 0.0 {
-                logarithms[usize::from(has_prompts(parts))].push((device / forecast).ln());
-            }
+        for (MeasuredStep { parts, device }, forecast) in
+            steps.filter(|(step, forecast)| step.device > 0.0 && *forecast > 0.0)
+        {
+            logarithms[usize::from(has_prompts(parts))].push((device / forecast).ln());
         }
         let [decode, prompts] = logarithms.map(Residual::of);
-        Ok(Self { decode, prompts })
+        Self { decode, prompts }
     }
 
     /// Of a step with these parts.

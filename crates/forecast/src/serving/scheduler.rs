@@ -20,6 +20,14 @@ pub struct Asked {
     pub pieces: Vec<u64>,
 }
 
+impl Rules {
+    /// Whether a request can ever run: servers refuse one whose tokens exceed their KV cache.
+    pub(crate) fn could_hold(&self, asked: &Asked) -> bool {
+        let blocks = (asked.input + asked.output).div_ceil(self.block_size.max(1));
+        asked.output > 0 && asked.input > 0 && blocks <= self.kv_blocks
+    }
+}
+
 /// What a step does for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {

@@ -2,137 +2,16 @@
 //!
 //! Requests go to a server as they are sent, and every server runs its own loop; whichever comes first in time is next.
 
-use types::Random;
-
 use super::clients::Clients;
+use super::draw::{Draw, Noise};
 use super::fleet::{Fleet, Pool};
-use super::moments::Moments;
+use super::load::Load;
 use super::price::StepPrices;
 use super::replica::{HandedOver, Replica};
 use super::scheduler::Asked;
+use super::simulated::Simulated;
 use super::{Engine, Rules};
 use crate::ForecastError;
-
-/// When requests are sent; microseconds.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Arrivals {
-    /// At these times, in order.
-    Due(Vec<f64>),
-    /// As soon as one of so many is answered.
-    Slots(usize),
-}
-
-/// A load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Load {
-    /// When its requests are sent.
-    pub arrivals: Arrivals,
-    /// What they ask for.
-    pub asked: Vec<Asked>,
-    /// Whether the server loads matrix kernels as they are first used.
-    pub started: Started,
-}
-
-/// What a server did before a load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Started {
-    /// It ran long enough to have used every kernel.
-    #[default]
-    Long,
-    /// It has just started.
-    Just,
-    /// Nobody knows: anything between the two, another in every simulation.
-    Unknown,
-}
-
-/// By how much times differ from the likely ones: factors.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Draw {
-    /// Matrices and what is around them.
-    pub dense: f64,
-    /// Attention.
-    pub attention: f64,
-    /// The engine's host.
-    pub host: f64,
-    /// The way in and out.
-    pub way: f64,
-    /// Seed of what differs from step to step and from request to request; absent for times without any.
-    pub noise: Option<u64>,
-}
-
-impl Default for Draw {
-    fn default() -> Self {
-        Self { dense: 1.0, attention: 1.0, host: 1.0, way: 1.0, noise: None }
-    }
-}
-
-/// By how much a launch takes longer than the quickest, on average: threads of the engine's process take turns, and other processes
-/// of the machine run too. From the median of 66 launches behind a step that decodes, at 8 requests a second (0.15, of an exponential
-/// distribution); 38 others at 40 a second then have 0.17 at the median and 0.60 at the 90th percentile, where it says 0.15 and 0.48.
-const LAUNCH_NOISE: f64 = 0.21;
-
-/// Standard deviation, in logarithms, of a request's way to the scheduler.
-const WAY_NOISE: f64 = 0.3;
-
-/// What differs from step to step.
-pub(crate) struct Noise(Option<Random>);
-
-impl Noise {
-    /// A factor for a launch.
-    pub(crate) fn launch(&mut self) -> f64 {
-        self.0.as_mut().map_or(1.0 + LAUNCH_NOISE, |dice| 1.0 - LAUNCH_NOISE * (1.0 - dice.unit()).ln())
-    }
-
-    /// A factor for a request's way.
-    pub(crate) fn way(&mut self) -> f64 {
-        self.factor(WAY_NOISE)
-    }
-
-    /// A factor whose logarithm deviates by so much.
-    pub(crate) fn factor(&mut self, deviation: f64) -> f64 {
-        self.0.as_mut().filter(|_| deviation > 0.0).map_or(1.0, |dice| (deviation * dice.normal()).exp())
-    }
-}
-
-/// One request, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// When it was sent.
-    pub sent: f64,
-    /// From then to when it was first scheduled.
-    pub scheduled: f64,
-    /// To the first token of its output.
-    pub first: f64,
-    /// To the last.
-    pub last: f64,
-    /// Tokens of its output.
-    pub tokens: u64,
-}
-
-/// What became of a load.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Simulated {
-    /// Requests in their order; absent for those that were refused.
-    pub answers: Vec<Option<Answer>>,
-    /// Times between tokens of one request, microseconds.
-    pub gaps: Vec<f32>,
-    /// Requests whose keys and values were dropped.
-    pub preemptions: u64,
-    /// Steps of all servers.
-    pub steps: u64,
-    /// Sum of the sequences of all steps.
-    pub sequences: u64,
-    /// Sum of the tokens that all steps processed.
-    pub tokens: u64,
-    /// Time of a device's work, microseconds: the mean of the servers.
-    pub busy: f64,
-    /// The part of it that steps take longer because of prompts.
-    pub prompting: f64,
-    /// Most of the KV blocks of a server that were in use at once, as a share.
-    pub kv_peak: f64,
-    /// Servers as their steps began, evenly thinned.
-    pub moments: Moments,
-}
 
 /// Simulates `load` on the servers of `fleet`.
 pub fn simulate(
@@ -153,7 +32,7 @@ pub fn simulate(
     let mut servers: Vec<Replica<'_>> = (0..fleet.servers).map(|_| replica(first)).collect();
     servers.extend((0..decoding).map(|_| replica(&load.asked)));
     let mut pools = [Pool::new(fleet.router, 0, fleet.servers), Pool::new(fleet.router, fleet.servers, decoding)];
-    let (mut clients, mut noise) = (Clients::new(load), Noise(draw.noise.map(Random::scattered)));
+    let (mut clients, mut noise) = (Clients::new(load), Noise::new(draw));
     let mut found = Simulated::default();
     loop {
         let ready = servers.iter().enumerate().filter_map(|(server, replica)| Some((replica.ready()?, server)));

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin, StepLabel};
+use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin};
 
 /// A latency of many requests, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,11 +100,21 @@ pub struct DecodingServers {
     pub bytes_per_token: Bytes,
 }
 
+/// Steps that take alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// They only decode.
+    Decode,
+    /// They process prompts, and may decode too.
+    Prompts,
+}
+
 /// How much longer measured steps of a kind took on the device than forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepResidual {
-    /// `decode`, or `mixed` for steps with prompts.
-    pub kind: StepLabel,
+    /// What they do.
+    pub kind: StepKind,
     /// How many were measured.
     pub steps: u64,
     /// Their median, as a factor; 1 where it is within its own uncertainty.

@@ -6,7 +6,7 @@ use forecast::serving::{Asked, Fleet, LoadForecast, Outcome, RequestOutcome, Res
 use meter::model_spec;
 use types::{
     Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LatencyForecast, LoadFigures, LoadMoment,
-    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, StepLabel, StepResidual,
+    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, StepKind, StepResidual,
     Workload,
 };
 
@@ -88,7 +88,7 @@ impl Subject<'_> {
     fn step_residuals(&self) -> Vec<StepResidual> {
         let Residuals { decode, prompts } = self.residuals;
         let of = |(kind, Residual { steps, factor, deviation })| StepResidual { kind, steps, factor, deviation };
-        let kinds = [(StepLabel::Decode, decode), (StepLabel::Mixed, prompts)];
+        let kinds = [(StepKind::Decode, decode), (StepKind::Prompts, prompts)];
         kinds.into_iter().filter(|(_, residual)| residual.steps > 0).map(of).collect()
     }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use collect::run::RunRequest;
 pub use forecast::serving::{Backend, Engine, MeasuredStep, Router, SGLANG, VLLM};
-use forecast::serving::{DRAWS, Residuals, Rules, Server, StepPrices};
+use forecast::serving::{DRAWS, Rules, Server, StepPrices};
 use meter::WorkloadSettings;
 pub use report::pages::capacity::{layouts_terminal, terminal};
 use types::{
@@ -118,7 +118,7 @@ fn simulated(
     let engine = request.engine.engine.with(request.engine.backend).limited(max_num_seqs, max_num_batched_tokens);
     let mut prices = StepPrices::new(&model.network, &workload, engine, &device.hardware, device.calibration.as_ref())?
         .ok_or_else(|| room::not_served(model))?;
-    let residuals = Residuals::of(&mut prices, &request.steps)?;
+    let residuals = prices.residuals(&request.steps)?;
     if request.steps_apply {
         prices.correct(residuals);
     }

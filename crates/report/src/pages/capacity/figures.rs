@@ -1,6 +1,6 @@
 //! Figures of a forecast as people read them: a value and its interval.
 
-use types::{Capacity, ForecastRange, LatencyForecast, LimitedLatency, StepLabel};
+use types::{Capacity, ForecastRange, LatencyForecast, LimitedLatency, StepKind};
 
 use crate::render::Table;
 use crate::words::kind::Phrase;
@@ -68,7 +68,7 @@ pub(super) fn residuals(capacity: &Capacity) -> Table {
     let heading = if capacity.is_corrected { "device time is corrected by" } else { "device time of steps" };
     let mut table = Table::new(&format!("{heading} | >measured steps | >median off by | >varies by"));
     for residual in &capacity.step_residuals {
-        let kind = if residual.kind == StepLabel::Decode { "decode" } else { "with prompts" };
+        let kind = if residual.kind == StepKind::Decode { "decode" } else { "with prompts" };
         table.row([
             kind.to_owned(),
             grouped(residual.steps),
