@@ -79,3 +79,29 @@ pub(crate) fn memory_holds_about_as_many_blocks_as_the_server_found() {
         assert!((ours / blocks - 1.0).abs() < 0.02, "{model}: {ours}");
     }
 }
+
+/// A server that no constant of the simulator was read off: what was measured on it, milliseconds and tokens a second, and the most that
+/// the forecast may be off.
+const HELD_OUT: [(&str, f64, f64); 7] = [
+    ("/ttft_ms/mean/value", 28.853, 0.10),
+    ("/ttft_ms/p99/value", 54.854, 0.15),
+    ("/tpot_ms/mean/value", 4.3144, 0.03),
+    ("/tpot_ms/p99/value", 5.7542, 0.05),
+    ("/e2el_ms/mean/value", 536.49, 0.03),
+    ("/e2el_ms/p99/value", 915.20, 0.03),
+    ("/output_throughput/value", 1_365.7, 0.01),
+];
+
+pub(crate) fn a_server_of_another_model_is_forecast_as_well() {
+    let fixture = |name: &str| format!("{}/tests/fixtures/capacity/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (config, load, calibration) = (fixture("config.json"), fixture("load.csv"), path("calibration-h200.json"));
+    let named = ["capacity", "--hardware", "h200", "--json", "--calibration", &calibration];
+    let output = Output::of(Scratch::new().command(&[&named[..], &["--model", &config, "--replay", &load]].concat()));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let found: Value = serde_json::from_str(&output.stdout).unwrap();
+    for (name, measured, bound) in HELD_OUT {
+        let error = found.pointer(name).unwrap().as_f64().unwrap() / measured - 1.0;
+        println!("held out {name}: {:+.1}%", error * 100.0);
+        assert!(error.abs() <= bound, "{name}: {error:+.3}");
+    }
+}

@@ -58,6 +58,7 @@ testkit::suite! {
     }
     [Need::Reference("serving/llama-1b")] => { serving::a_server_between_its_requests_has_no_work_and_loses_nothing }
     [Need::Reference("serving/llama-8b")] => {
+        capacity::a_server_of_another_model_is_forecast_as_well,
         capacity::forecasts_are_as_far_off_as_the_documentation_says,
         serving::mixed_steps_are_why_work_is_in_no_stage,
     }
