@@ -10,11 +10,13 @@
 //! - [`SWITCHING`]: some thread is between two of these.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::cupti::{self, Cupti, problem};
+use crate::cupti::{self, CallbackFunction, Cupti, problem};
+use crate::once::Once;
 use crate::settings::{InjectSettings, settings};
-use crate::{activity, callback, system, window, writer};
+use crate::state::STATE;
+use crate::{activity, functions, system};
 
 const OFF: u32 = 0;
 const ON: u32 = 1;
@@ -22,40 +24,18 @@ const SWITCHING: u32 = 2;
 const DRAINING: u32 = 3;
 const LEAVING: u32 = 4;
 
-static STATE: AtomicU32 = AtomicU32::new(OFF);
-/// Whether the driver has started in this process, or CUPTI was attached, which starts it.
-static DRIVER: AtomicBool = AtomicBool::new(false);
-/// Whether trying again is of no use: CUPTI was not found or refused, or this is the child of a fork.
-static HOPELESS: AtomicBool = AtomicBool::new(false);
-/// Whether functions of CUPTI may be called.
-static ATTACHED: AtomicBool = AtomicBool::new(false);
-/// Whether CUPTI stays once it was attached, because it could not be let go of.
-static STAYS: AtomicBool = AtomicBool::new(false);
 static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// What CUPTI is to call.
+static CALLBACK: Once<CallbackFunction> = Once::new();
 
-/// The driver has started: attaches and switches on, unless only windows are wanted and none is open.
-pub(crate) fn start() {
-    let Some(settings) = settings() else { return };
-    DRIVER.store(true, Ordering::Release);
-    if !settings.windows.are_there() {
-        switch_on();
-        window::begin_without_windows();
-    } else if window::any_open() {
-        switch_on();
-    }
-}
-
-/// Whether functions of CUPTI may be called.
-#[inline]
-pub(crate) fn is_attached() -> bool {
-    ATTACHED.load(Ordering::Acquire)
-}
-
-/// In the child of a fork: where the driver had started, nothing of CUPTI may be called any more.
-pub(crate) fn forget() {
-    ATTACHED.store(false, Ordering::Relaxed);
-    HOPELESS.fetch_or(DRIVER.load(Ordering::Relaxed), Ordering::Relaxed);
-    STATE.store(OFF, Ordering::Relaxed);
+/// Says what CUPTI is to call.
+///
+/// # Safety
+///
+/// Nobody else calls this at the same time, and nobody has before.
+pub(crate) unsafe fn prepare(callback: CallbackFunction) {
+    // SAFETY: by the contract.
+    unsafe { CALLBACK.set(callback) };
 }
 
 /// Has CUPTI record from here on; attaches it first where it is not.
@@ -64,19 +44,19 @@ pub(crate) fn switch_on() {
     // Letting go takes some milliseconds; whoever waits longer does without.
     const ATTEMPTS: u32 = 100;
     for _ in 0..ATTEMPTS {
-        if !driver_is_there(settings) || HOPELESS.load(Ordering::Acquire) {
+        if !driver_is_there(settings) || STATE.hopeless.load(Ordering::Acquire) {
             return;
         }
-        let state = STATE.load(Ordering::Acquire);
+        let state = STATE.attachment.load(Ordering::Acquire);
         match state {
             ON => return,
             SWITCHING => system::sleep(1),
-            _ if STATE.compare_exchange(state, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() => {
-                let there = state != OFF || STAYS.load(Ordering::Acquire);
+            _ if STATE.attachment.compare_exchange(state, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() => {
+                let there = state != OFF || STATE.stays.load(Ordering::Acquire);
                 let on = (there || attach(settings)) && record(settings, true);
-                STATE.store(if on { ON } else { OFF }, Ordering::Release);
+                STATE.attachment.store(if on { ON } else { OFF }, Ordering::Release);
                 // There is more to fetch from now on.
-                writer::wake();
+                STATE.wake_writer();
                 return;
             }
             _ => {}
@@ -86,80 +66,80 @@ pub(crate) fn switch_on() {
 
 /// Whether the driver has started, as far as can be known: where it does not tell, whether it is in this process at all.
 fn driver_is_there(settings: &InjectSettings) -> bool {
-    DRIVER.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
+    STATE.driver.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
 }
 
 /// After a window: stops recording, and when everything was fetched prepares to let go. Called by the writer thread, each time
 /// after it has fetched what there is.
 pub(crate) fn step_back() {
     let Some(settings) = settings() else { return };
-    let take = |from| STATE.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok();
+    let take = |from| STATE.attachment.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if take(ON) {
-        if window::any_open() {
-            STATE.store(ON, Ordering::Release);
+        if STATE.any_open() {
+            STATE.attachment.store(ON, Ordering::Release);
             return;
         }
         record(settings, false);
         cupti::flush(true);
-        STATE.store(DRAINING, Ordering::Release);
+        STATE.attachment.store(DRAINING, Ordering::Release);
     } else if take(DRAINING) {
-        if STAYS.load(Ordering::Acquire) {
+        if STATE.stays.load(Ordering::Acquire) {
             listen(settings, false);
-            STATE.store(OFF, Ordering::Release);
+            STATE.attachment.store(OFF, Ordering::Release);
             return;
         }
-        ATTACHED.store(false, Ordering::Release);
-        STATE.store(LEAVING, Ordering::Release);
+        STATE.attached.store(false, Ordering::Release);
+        STATE.attachment.store(LEAVING, Ordering::Release);
     }
 }
 
 /// Whether [`step_back`] has more to do.
 pub(crate) fn is_draining() -> bool {
-    STATE.load(Ordering::Relaxed) == DRAINING
+    STATE.attachment.load(Ordering::Relaxed) == DRAINING
 }
 
 /// At the end of a call that launches work, where CUPTI may be let go of by its own rules.
 #[inline]
 pub(crate) fn let_go() {
-    if STATE.load(Ordering::Relaxed) == LEAVING {
+    if STATE.attachment.load(Ordering::Relaxed) == LEAVING {
         finalize();
     }
 }
 
 #[cold]
 fn finalize() {
-    if STATE.compare_exchange(LEAVING, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+    if STATE.attachment.compare_exchange(LEAVING, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
     let code = cupti::loaded().map_or(0, Cupti::finalize);
     if code != 0 {
         problem(code, b"cuptiFinalize");
-        STAYS.store(true, Ordering::Release);
-        ATTACHED.store(true, Ordering::Release);
+        STATE.stays.store(true, Ordering::Release);
+        STATE.attached.store(true, Ordering::Release);
         if let Some(settings) = settings() {
             listen(settings, false);
         }
     }
-    STATE.store(OFF, Ordering::Release);
+    STATE.attachment.store(OFF, Ordering::Release);
 }
 
 /// Attaches CUPTI; whether it may be called now.
 fn attach(settings: &InjectSettings) -> bool {
-    let attached = cupti::load(settings).and_then(|cupti| cupti.attach(callback::called));
+    let attached = cupti::load(settings).zip(CALLBACK.get()).and_then(|(cupti, called)| cupti.attach(*called));
     let Some(subscriber) = attached else {
-        HOPELESS.store(true, Ordering::Release);
+        STATE.hopeless.store(true, Ordering::Release);
         return false;
     };
-    DRIVER.store(true, Ordering::Release);
+    STATE.driver.store(true, Ordering::Release);
     SUBSCRIBER.store(subscriber, Ordering::Release);
-    ATTACHED.store(true, Ordering::Release);
+    STATE.attached.store(true, Ordering::Release);
     true
 }
 
 /// Switches records and callbacks.
 fn record(settings: &InjectSettings, on: bool) -> bool {
     let Some(cupti) = cupti::loaded() else { return false };
-    ATTACHED.store(true, Ordering::Release);
+    STATE.attached.store(true, Ordering::Release);
     let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
     let graphs = [activity::GRAPH_TRACE];
     let calls = [activity::RUNTIME, activity::DRIVER];
@@ -178,6 +158,6 @@ fn record(settings: &InjectSettings, on: bool) -> bool {
 /// Switches callbacks around launching calls.
 fn listen(settings: &InjectSettings, on: bool) {
     if let Some(cupti) = cupti::loaded() {
-        callback::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
+        functions::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
     }
 }

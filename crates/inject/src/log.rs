@@ -9,7 +9,6 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::system;
-use crate::window::{self, Pop};
 
 /// Words of a ring: half a mebibyte, some 16,000 launches, of which the writer fetches all every few milliseconds.
 const WORDS: u32 = 1 << 16;
@@ -163,17 +162,27 @@ impl Log {
         self.write(Kind::Call, function, start, duration, u64::from(correlation), &[]);
     }
 
+    /// The pop of the next range that is pushed in a domain closes a window.
+    pub(crate) fn close_with_next(&self, domain: u32) {
+        if let Some(depth) = self.depth(domain)
+            && let Some(free) = self.closing.iter().find(|closing| closing.get().0 == 0)
+        {
+            free.set((domain.wrapping_add(1), depth.get()));
+        }
+    }
+
+    /// Whether the pop that left so many ranges open in a domain closes a window.
+    pub(crate) fn closes(&self, domain: u32, depth: u32) -> bool {
+        let closes = |closing: &&Cell<(u32, u32)>| closing.get() == (domain.wrapping_add(1), depth);
+        let found = self.closing.iter().find(closes);
+        found.inspect(|closing| closing.set((0, 0))).is_some()
+    }
+
     /// A range is pushed; how many were open before.
-    pub(crate) fn push(&self, domain: u32, called: RangeName<'_>, window: Option<usize>) -> u32 {
+    pub(crate) fn push(&self, domain: u32, called: RangeName<'_>) -> u32 {
         let Some(slot) = self.depth(domain) else { return 0 };
         let depth = slot.get();
         slot.set(depth.wrapping_add(1));
-        if let Some(place) = window
-            && window::pushed(self, place) == Pop::Close
-            && let Some(free) = self.closing.iter().find(|closing| closing.get().0 == 0)
-        {
-            free.set((domain.wrapping_add(1), depth));
-        }
         // The time is taken last, so that nothing done here counts as the range's.
         let (text, registered) = parts(called);
         self.write(Kind::Push, domain, system::now(), u64::from(depth), registered, text);
@@ -187,11 +196,6 @@ impl Log {
         let depth = slot.get().checked_sub(1)?;
         slot.set(depth);
         self.write(Kind::Pop, domain, now, u64::from(depth), 0, &[]);
-        let closes = |closing: &&Cell<(u32, u32)>| closing.get() == (domain.wrapping_add(1), depth);
-        if let Some(closing) = self.closing.iter().find(closes) {
-            closing.set((0, 0));
-            window::close(self);
-        }
         Some(depth)
     }
 

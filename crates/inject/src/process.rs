@@ -1,18 +1,13 @@
 //! Whether this process is collected, and what becomes of that in the child of a fork.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::path::Path;
 use crate::settings::{self, InjectSettings};
-use crate::{attachment, catalogue, exit, log, system, window, writer};
+use crate::state::{IDLE, OFF, RUNNING, STARTING, STATE};
+use crate::{attachment, callback, catalogue, exit, log, system, writer};
 
-const IDLE: u32 = 0;
-const STARTING: u32 = 1;
-const RUNNING: u32 = 2;
-const OFF: u32 = 3;
-
-static STATE: AtomicU32 = AtomicU32::new(IDLE);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
 
@@ -21,11 +16,11 @@ const MOST_FILES: u32 = 1000;
 
 /// Starts collecting, where that was not done; whether this process is collected.
 pub(crate) fn start() -> bool {
-    match STATE.compare_exchange(IDLE, STARTING, Ordering::AcqRel, Ordering::Acquire) {
+    match STATE.life.compare_exchange(IDLE, STARTING, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             // SAFETY: only whoever moves the state from idle to starting gets here.
             let started = unsafe { settings::prepare() }.is_some_and(start_writer);
-            STATE.store(if started { RUNNING } else { OFF }, Ordering::Release);
+            STATE.life.store(if started { RUNNING } else { OFF }, Ordering::Release);
             started
         }
         Err(state) => state == RUNNING,
@@ -35,16 +30,11 @@ pub(crate) fn start() -> bool {
 /// Whether this process is collected. In the child of a fork this starts it, at the first thing there is to record.
 #[inline]
 pub(crate) fn is_running() -> bool {
-    match STATE.load(Ordering::Acquire) {
+    match STATE.life.load(Ordering::Acquire) {
         RUNNING => true,
         IDLE => start(),
         _ => false,
     }
-}
-
-/// No more collecting; whether there was any.
-pub(crate) fn stop() -> bool {
-    STATE.compare_exchange(RUNNING, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
 
 fn start_writer(settings: &InjectSettings) -> bool {
@@ -55,6 +45,8 @@ fn start_writer(settings: &InjectSettings) -> bool {
         return false;
     }
     if !REGISTERED.swap(true, Ordering::AcqRel) {
+        // SAFETY: only whoever sets the flag gets here.
+        unsafe { attachment::prepare(callback::called) };
         system::at_fork(child);
         system::at_exit(exit::leave);
         catalogue::add(catalogue::Kind::Collector, 0, env!("CARGO_PKG_VERSION").as_bytes());
@@ -82,16 +74,13 @@ fn create(settings: &InjectSettings) -> Option<c_int> {
 /// In the child of a fork. Its threads are gone and the file is its parent's; it starts anew when it has something to say.
 /// CUDA itself does not survive a fork, so neither does what was attached to it.
 extern "C" fn child() {
-    if STATE.load(Ordering::Relaxed) == OFF {
+    if STATE.life.load(Ordering::Relaxed) == OFF {
         return;
     }
     let file = FILE.swap(-1, Ordering::Relaxed);
     if file >= 0 {
         system::close(file);
     }
-    attachment::forget();
-    window::reset();
     log::forget_all();
-    exit::forget();
-    STATE.store(IDLE, Ordering::Release);
+    STATE.forget();
 }

@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 
+use crate::number::number;
 use crate::once::Once;
 use crate::path::Path;
 use crate::system::variable;
@@ -82,17 +83,6 @@ fn rank() -> Option<(u32, u32)> {
     launchers.into_iter().find_map(told).filter(|(rank, world)| *world > 1 && rank < world)
 }
 
-/// A number in decimal.
-pub(crate) fn number(text: &[u8]) -> Option<u32> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0u32, |number, byte| {
-        let digit = u32::from(byte.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        number.checked_mul(10)?.checked_add(digit)
-    })
-}
-
 static SETTINGS: Once<InjectSettings> = Once::new();
 
 /// Reads the environment, where that was not done before.
@@ -112,17 +102,4 @@ pub(crate) unsafe fn prepare() -> Option<&'static InjectSettings> {
 #[inline]
 pub(crate) fn settings() -> Option<&'static InjectSettings> {
     SETTINGS.get()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_digits_and_nothing_else() {
-        assert_eq!(number(b"250"), Some(250));
-        for text in [&b""[..], b"-1", b"1x", b"99999999999"] {
-            assert_eq!(number(text), None);
-        }
-    }
 }

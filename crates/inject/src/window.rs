@@ -1,28 +1,15 @@
-//! When to collect: all the time, or inside ranges of given names.
+//! What was asked for: to collect all the time, or inside ranges of given names.
 //!
 //! `LLM_PERF_INJECT_WINDOW` is a list such as `prefill,decode_step:8..16`: every pushed range named `prefill`, and from the
 //! push of the ninth range named `decode_step` to the pop of the sixteenth, across whatever lies between them. Ranges are
 //! recorded all the time; calls and device work inside windows only, and outside CUPTI is not attached.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::attachment;
-use crate::log::Log;
-use crate::settings::{number, settings};
-use crate::system::{monotonic, now};
+use crate::number::number;
 
 const MOST: usize = 8;
 const LONGEST: usize = 64;
-
-/// Whether calls are recorded right now.
-static COLLECTING: AtomicBool = AtomicBool::new(false);
-/// Windows that are open.
-static OPEN: AtomicU32 = AtomicU32::new(0);
-/// When the last one closed; zero while one is open.
-static CLOSED: AtomicU64 = AtomicU64::new(0);
-
-/// How long after a window CUPTI stays on, for work that was launched in it to end.
-const LINGER: u64 = 50_000_000;
 
 /// The windows that were asked for; none means always.
 pub(crate) struct Windows {
@@ -38,11 +25,13 @@ struct Window {
     seen: AtomicU32,
 }
 
-/// What the pop of a range has to do.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pop {
-    Nothing,
-    Close,
+/// What a range does to its window.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Effect {
+    /// Its push opens it.
+    pub(crate) opens: bool,
+    /// Its pop closes it.
+    pub(crate) closes: bool,
 }
 
 impl Windows {
@@ -72,6 +61,16 @@ impl Windows {
         self.entries().iter().position(|entry| entry.name.get(..entry.length) == Some(name))
     }
 
+    /// A range is about to be pushed whose name is that of the window at `place`.
+    pub(crate) fn pushed(&self, place: usize) -> Effect {
+        let Some(entry) = self.entries().get(place) else { return Effect::default() };
+        let instance = entry.seen.fetch_add(1, Ordering::Relaxed);
+        match entry.instances {
+            Some((from, to)) => Effect { opens: instance == from, closes: instance.checked_add(1) == Some(to) },
+            None => Effect { opens: true, closes: true },
+        }
+    }
+
     /// Whether there are any.
     pub(crate) fn are_there(&self) -> bool {
         self.count > 0
@@ -91,80 +90,6 @@ fn instances(part: &[u8]) -> (&[u8], Option<(u32, u32)>) {
         Some((from, to)) if from < to => (name, Some((from, to))),
         _ => (part, None),
     }
-}
-
-/// Whether calls are recorded right now.
-#[inline]
-pub(crate) fn is_open() -> bool {
-    COLLECTING.load(Ordering::Relaxed)
-}
-
-/// Collects from now on, where no window was asked for.
-pub(crate) fn begin_without_windows() {
-    COLLECTING.store(true, Ordering::Relaxed);
-}
-
-/// Stops collecting, in the child of a fork or at the end.
-pub(crate) fn reset() {
-    COLLECTING.store(false, Ordering::Relaxed);
-    OPEN.store(0, Ordering::Relaxed);
-    CLOSED.store(0, Ordering::Relaxed);
-}
-
-/// A range is about to be pushed whose name is that of the window at `place`; what its pop has to do.
-pub(crate) fn pushed(log: &Log, place: usize) -> Pop {
-    let entry = settings().and_then(|settings| settings.windows.entries().get(place));
-    let Some(entry) = entry else { return Pop::Nothing };
-    let instance = entry.seen.fetch_add(1, Ordering::Relaxed);
-    let (first, last) = match entry.instances {
-        Some((from, to)) => (instance == from, instance.checked_add(1) == Some(to)),
-        None => (true, true),
-    };
-    if first {
-        open(log);
-    }
-    if last { Pop::Close } else { Pop::Nothing }
-}
-
-fn open(log: &Log) {
-    if OPEN.fetch_add(1, Ordering::AcqRel) == 0 {
-        CLOSED.store(0, Ordering::Relaxed);
-        attachment::switch_on();
-        COLLECTING.store(true, Ordering::Relaxed);
-        log.window(true, now());
-    }
-}
-
-/// The range that closes a window was popped.
-pub(crate) fn close(log: &Log) {
-    if OPEN.fetch_sub(1, Ordering::AcqRel) == 1 {
-        COLLECTING.store(false, Ordering::Relaxed);
-        log.window(false, now());
-        CLOSED.store(monotonic(), Ordering::Relaxed);
-    }
-}
-
-/// Lets go of CUPTI some time after a window has closed. Called by the writer thread now and then, after it has fetched what
-/// there is.
-pub(crate) fn settle() {
-    let closed = CLOSED.load(Ordering::Relaxed);
-    let over = closed != 0 && monotonic().saturating_sub(closed) > LINGER && !any_open();
-    if over {
-        CLOSED.store(0, Ordering::Relaxed);
-    }
-    if over || attachment::is_draining() {
-        attachment::step_back();
-    }
-}
-
-/// Whether [`settle`] has more to do.
-pub(crate) fn is_settling() -> bool {
-    CLOSED.load(Ordering::Relaxed) != 0 || any_open() || attachment::is_draining()
-}
-
-/// Whether a window is open, for the writer thread.
-pub(crate) fn any_open() -> bool {
-    OPEN.load(Ordering::Acquire) > 0
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! old.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
@@ -13,8 +13,9 @@ use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
 use crate::buffers::{self, FilledBuffer};
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
+use crate::state::STATE;
 use crate::texts::Texts;
-use crate::{attachment, callback, catalogue, cupti, devices, exit, system, window};
+use crate::{catalogue, cupti, devices, functions, gate, system};
 
 /// Bytes of a block.
 const BLOCK: usize = 256 << 10;
@@ -83,14 +84,6 @@ struct Counts {
     names_dropped: u64,
 }
 
-/// Rung when there is something to do at once.
-static BELL: AtomicU32 = AtomicU32::new(0);
-
-/// Wakes the thread: CUPTI records, or the process leaves.
-pub(crate) fn wake() {
-    system::ring(&BELL);
-}
-
 /// Starts the thread.
 pub(crate) fn start(file: c_int) -> bool {
     let memory = system::memory(size_of::<Writer>());
@@ -122,8 +115,8 @@ impl Writer {
         let flush = settings().map_or(CLOCKS, |settings| settings.flush);
         let (mut flushed, mut told): (u32, u32) = (0, 0);
         loop {
-            let heard = BELL.load(Ordering::Acquire);
-            let leaving = exit::is_near();
+            let heard = STATE.bell.load(Ordering::Acquire);
+            let leaving = STATE.leaving.load(Ordering::Acquire);
             if !leaving && flushed == 0 {
                 cupti::flush(false);
             }
@@ -138,12 +131,12 @@ impl Writer {
             }
             block.finish();
             if leaving {
-                exit::done();
+                STATE.left.store(true, Ordering::Release);
                 return;
             }
-            window::settle();
-            let tick = if busy || window::is_settling() || attachment::is_attached() { TICK } else { QUIET_TICK };
-            system::sleep_until_rung(&BELL, heard, tick);
+            gate::settle();
+            let tick = if busy || gate::is_settling() || STATE.is_attached() { TICK } else { QUIET_TICK };
+            system::sleep_until_rung(&STATE.bell, heard, tick);
             let later = |time: u32, every: u32| if time + tick < every { time + tick } else { 0 };
             (flushed, told) = (later(flushed, flush), later(told, CLOCKS));
         }
@@ -291,15 +284,15 @@ impl<'w> Block<'w> {
 
     /// The number of a function's name.
     fn function(&mut self, packed: u32) -> u32 {
-        let (domain, function) = callback::unpacked(packed);
-        let place = (usize::from(domain == callback::RUNTIME), function as usize);
+        let (domain, function) = functions::unpacked(packed);
+        let place = (usize::from(domain == cupti::RUNTIME), function as usize);
         let known = self.writer.functions.get(place.0).and_then(|of_domain| of_domain.get(place.1)).copied();
         if let Some((known, name)) = known.and_then(|known| Some((known, known.name.checked_sub(1)?))) {
             self.writer.counts.launches += u64::from(known.launches);
             return name;
         }
         let name = cupti::function_name(domain, function);
-        let launches = callback::launches(name);
+        let launches = functions::launches(name);
         self.writer.counts.launches += u64::from(launches);
         let number = self.text(name);
         if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|of_domain| of_domain.get_mut(place.1)) {
@@ -353,7 +346,7 @@ impl<'w> Block<'w> {
 
     /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
     fn devices(&mut self) {
-        if self.writer.described || !attachment::is_attached() {
+        if self.writer.described || !STATE.is_attached() {
             return;
         }
         for ordinal in 0..DEVICES {
@@ -401,8 +394,8 @@ impl<'w> Block<'w> {
 
     /// A call that CUPTI recorded itself, in the clock it records everything in.
     fn call(&mut self, kind: u32, call: &activity::Call) {
-        let domain = if kind == activity::DRIVER { callback::DRIVER } else { callback::RUNTIME };
-        let function = self.function(callback::packed(domain, call.function));
+        let domain = if kind == activity::DRIVER { cupti::DRIVER } else { cupti::RUNTIME };
+        let function = self.function(functions::packed(domain, call.function));
         let span = Span { start: call.start, duration: call.end.saturating_sub(call.start) };
         self.put_host(call.thread, &Record::Call { function, correlation: call.correlation, span });
     }

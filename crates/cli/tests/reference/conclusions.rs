@@ -221,7 +221,10 @@ pub(crate) fn communication_in_stages_is_the_first_finding_and_saves_what_a_repl
     let Imported { metrics, pages, .. } = import(&[folder.join("sgl-eagle3-bs16-extend.json.gz")], &[]);
     assert_invariants(&metrics, "sgl-eagle3");
     assert_eq!(savings(&metrics)[0].0, "exposed-communication");
-    for line in ["at most 95.4 ms where nothing else takes its place", "The GPU is idle 40.8 ms (14.8% of prefill) between kernel launches"] {
+    for line in [
+        "at most 95.4 ms where nothing else takes its place",
+        "The GPU is idle 40.8 ms (14.8% of prefill) between kernel launches",
+    ] {
         assert!(pages.contains(line), "{line}: {pages}");
     }
 }

@@ -1,0 +1,111 @@
+//! The functions that are listened to: those that launch, wait, load code or ask for memory. In a decode loop they are a
+//! fourteenth of all calls, which is where most of the cost of recording every call goes.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::cupti::{self, Cupti, DRIVER, RUNTIME};
+use crate::settings::Ties;
+
+/// No release has as many functions in a domain.
+const MOST_FUNCTIONS: u32 = 1500;
+
+/// Functions that keep the host for long: waits, memory that the driver is asked for or given back, code that is loaded.
+const HOLDING: [&[u8]; 17] = [
+    b"StreamSynchronize",
+    b"EventSynchronize",
+    b"DeviceSynchronize",
+    b"CtxSynchronize",
+    b"Malloc",
+    b"Free",
+    b"MemAlloc",
+    b"MemFree",
+    b"MemHostAlloc",
+    b"MemHostRegister",
+    b"HostAlloc",
+    b"HostRegister",
+    b"MemCreate",
+    b"MemMap",
+    b"MemUnmap",
+    b"ModuleLoad",
+    b"LibraryLoad",
+];
+
+/// What a function does, by its name: whether it launches work, or keeps the host; `None` for all others.
+fn listened(name: &[u8]) -> Option<bool> {
+    let name = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu"))?;
+    let starts_with = |with: &[&[u8]]| with.iter().any(|prefix| name.starts_with(prefix));
+    if starts_with(&[b"LaunchHostFunc"]) {
+        None
+    } else if starts_with(&[b"Launch", b"Memcpy", b"Memset", b"GraphLaunch"]) {
+        Some(true)
+    } else {
+        starts_with(&HOLDING).then_some(false)
+    }
+}
+
+/// Functions that are listened to, packed; zeroes after the last. A release has about two hundred.
+static LISTENED: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
+
+/// Switches what ties work to ranges. Not by two threads at once.
+pub(crate) fn switch(cupti: &Cupti, subscriber: *mut c_void, ties: Ties, on: bool) {
+    if LISTENED.first().is_some_and(|first| first.load(Ordering::Relaxed) == 0) {
+        let all =
+            [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)));
+        let wanted = all.filter(|(domain, number)| listened(cupti::function_name(*domain, *number)).is_some());
+        for (slot, (domain, number)) in LISTENED.iter().zip(wanted) {
+            slot.store(packed(domain, number), Ordering::Relaxed);
+        }
+    }
+    for function in LISTENED.iter().map(|slot| slot.load(Ordering::Relaxed)).take_while(|function| *function != 0) {
+        let (domain, number) = unpacked(function);
+        cupti.switch_function(subscriber, domain, number, ties, on);
+    }
+}
+
+/// The number under which a function is logged: its domain in the highest bits.
+pub(crate) const fn packed(domain: c_int, function: u32) -> u32 {
+    (domain as u32) << 28 | function & 0x0fff_ffff
+}
+
+/// Domain and number again.
+pub(crate) const fn unpacked(function: u32) -> (c_int, u32) {
+    ((function >> 28) as c_int, function & 0x0fff_ffff)
+}
+
+/// Whether a function launches work, by its name.
+pub(crate) fn launches(name: &[u8]) -> bool {
+    listened(name) == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_that_launch_or_wait_are_listened_to() {
+        for name in ["cuLaunchKernel", "cuLaunchKernelEx_ptsz", "cudaLaunchKernel_v7000", "cudaGraphLaunch_v10000"] {
+            assert_eq!(listened(name.as_bytes()), Some(true), "{name}");
+        }
+        for name in ["cudaMemcpyAsync_v3020", "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2", "cuGraphLaunch"] {
+            assert_eq!(listened(name.as_bytes()), Some(true), "{name}");
+        }
+        for name in
+            ["cudaStreamSynchronize_v3020", "cuCtxSynchronize", "cudaDeviceSynchronize_v3020", "cudaMalloc_v3020"]
+        {
+            assert_eq!(listened(name.as_bytes()), Some(false), "{name}");
+        }
+        for name in ["cuMemFree_v2", "cudaFree_v3020", "cuMemMap", "cuModuleLoadData", "cudaFreeHost_v3020"] {
+            assert_eq!(listened(name.as_bytes()), Some(false), "{name}");
+        }
+        for name in ["cuMemGetInfo_v2", "cuGraphAddMemcpyNode", "cuLaunchHostFunc", "cudaGetDevice_v3020", ""] {
+            assert_eq!(listened(name.as_bytes()), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_packed_function_comes_apart_again() {
+        assert_eq!(unpacked(packed(RUNTIME, 211)), (RUNTIME, 211));
+        assert_eq!(unpacked(packed(DRIVER, 307)), (DRIVER, 307));
+    }
+}

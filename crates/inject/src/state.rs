@@ -1,0 +1,106 @@
+//! What the library is doing in this process, in one place: whether it collects, whether CUPTI is attached, whether a window is
+//! open. Callbacks and ranges write it, the writer thread reads it; it calls nothing but the system.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::system;
+
+/// What becomes of the process.
+pub(crate) const IDLE: u32 = 0;
+pub(crate) const STARTING: u32 = 1;
+pub(crate) const RUNNING: u32 = 2;
+pub(crate) const OFF: u32 = 3;
+
+pub(crate) struct State {
+    /// [`IDLE`], [`STARTING`], [`RUNNING`] or [`OFF`].
+    pub(crate) life: AtomicU32,
+    /// How far CUPTI is attached; the numbers are those of `attachment`.
+    pub(crate) attachment: AtomicU32,
+    /// Whether functions of CUPTI may be called.
+    pub(crate) attached: AtomicBool,
+    /// Whether the driver has started in this process, or CUPTI was attached, which starts it.
+    pub(crate) driver: AtomicBool,
+    /// Whether trying again is of no use: CUPTI was not found or refused, or this is the child of a fork.
+    pub(crate) hopeless: AtomicBool,
+    /// Whether CUPTI stays once it was attached, because it could not be let go of.
+    pub(crate) stays: AtomicBool,
+    /// Whether calls are recorded right now.
+    pub(crate) collecting: AtomicBool,
+    /// Windows that are open.
+    pub(crate) open: AtomicU32,
+    /// When the last one closed; zero while one is open.
+    pub(crate) closed: AtomicU64,
+    /// Rung when the writer thread has something to do at once.
+    pub(crate) bell: AtomicU32,
+    /// Whether the writer thread is to finish, and whether it has.
+    pub(crate) leaving: AtomicBool,
+    pub(crate) left: AtomicBool,
+}
+
+pub(crate) static STATE: State = State {
+    life: AtomicU32::new(IDLE),
+    attachment: AtomicU32::new(0),
+    attached: AtomicBool::new(false),
+    driver: AtomicBool::new(false),
+    hopeless: AtomicBool::new(false),
+    stays: AtomicBool::new(false),
+    collecting: AtomicBool::new(false),
+    open: AtomicU32::new(0),
+    closed: AtomicU64::new(0),
+    bell: AtomicU32::new(0),
+    leaving: AtomicBool::new(false),
+    left: AtomicBool::new(false),
+};
+
+impl State {
+    /// Whether this process is collected.
+    #[inline]
+    pub(crate) fn is_running(&self) -> bool {
+        self.life.load(Ordering::Acquire) == RUNNING
+    }
+
+    /// No more collecting; whether there was any.
+    pub(crate) fn stop(&self) -> bool {
+        self.life.compare_exchange(RUNNING, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Whether functions of CUPTI may be called.
+    #[inline]
+    pub(crate) fn is_attached(&self) -> bool {
+        self.attached.load(Ordering::Acquire)
+    }
+
+    /// Whether calls are recorded right now.
+    #[inline]
+    pub(crate) fn is_collecting(&self) -> bool {
+        self.collecting.load(Ordering::Relaxed)
+    }
+
+    /// Whether a window is open.
+    pub(crate) fn any_open(&self) -> bool {
+        self.open.load(Ordering::Acquire) > 0
+    }
+
+    /// No window is open any more, in the child of a fork or at the end.
+    pub(crate) fn close_windows(&self) {
+        self.collecting.store(false, Ordering::Relaxed);
+        self.open.store(0, Ordering::Relaxed);
+        self.closed.store(0, Ordering::Relaxed);
+    }
+
+    /// Wakes the writer thread: CUPTI records, or the process leaves.
+    pub(crate) fn wake_writer(&self) {
+        system::ring(&self.bell);
+    }
+
+    /// In the child of a fork: nothing is open, and where the driver had started nothing of CUPTI may be called any more.
+    pub(crate) fn forget(&self) {
+        self.attached.store(false, Ordering::Relaxed);
+        self.hopeless.fetch_or(self.driver.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.attachment.store(0, Ordering::Relaxed);
+        self.close_windows();
+        self.leaving.store(false, Ordering::Relaxed);
+        self.left.store(false, Ordering::Relaxed);
+        self.life.store(IDLE, Ordering::Release);
+    }
+}
