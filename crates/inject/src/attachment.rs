@@ -4,6 +4,7 @@
 //! only windows are wanted, CUPTI is therefore attached when one opens and let go of after it:
 //!
 //! - [`OFF`]: not attached;
+//! - [`STANDING_BY`]: attached, and waits for the program to start the CUDA profiler;
 //! - [`ON`]: attached, and records;
 //! - [`DRAINING`]: records no more, the writer thread fetches what there is;
 //! - [`LEAVING`]: to be let go of where CUPTI allows it, at the end of the next call that launches work;
@@ -14,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::cupti::{self, CallbackFunction, Cupti, problem};
 use crate::once::Once;
-use crate::settings::{InjectSettings, settings};
+use crate::settings::{Graphs, InjectSettings, settings};
 use crate::state::STATE;
 use crate::{activity, functions, system};
 
@@ -23,6 +24,7 @@ const ON: u32 = 1;
 const SWITCHING: u32 = 2;
 const DRAINING: u32 = 3;
 const LEAVING: u32 = 4;
+const STANDING_BY: u32 = 5;
 
 static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// What CUPTI is to call.
@@ -53,7 +55,7 @@ pub(crate) fn switch_on() {
             SWITCHING => system::sleep(1),
             _ if STATE.attachment.compare_exchange(state, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() => {
                 let there = state != OFF || STATE.stays.load(Ordering::Acquire);
-                let on = (there || attach(settings)) && record(settings, true);
+                let on = (there || attach(settings)) && record(settings, true, state == OFF || state == STANDING_BY);
                 STATE.attachment.store(if on { ON } else { OFF }, Ordering::Release);
                 // There is more to fetch from now on.
                 STATE.wake_writer();
@@ -69,17 +71,29 @@ fn driver_is_there(settings: &InjectSettings) -> bool {
     STATE.driver.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
 }
 
+/// Attaches CUPTI where it is not, to hear of nodes of graphs and of the CUDA profiler's functions.
+pub(crate) fn stand_by() {
+    let Some(settings) = settings() else { return };
+    if STATE.hopeless.load(Ordering::Acquire) || STATE.stays.load(Ordering::Acquire) {
+        return;
+    }
+    if STATE.attachment.compare_exchange(OFF, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        let attached = attach(settings);
+        STATE.attachment.store(if attached { STANDING_BY } else { OFF }, Ordering::Release);
+    }
+}
+
 /// After a window: stops recording, and when everything was fetched prepares to let go. Called by the writer thread, each time
 /// after it has fetched what there is.
 pub(crate) fn step_back() {
     let Some(settings) = settings() else { return };
     let take = |from| STATE.attachment.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if take(ON) {
-        if STATE.any_open() {
+        if STATE.any_open() && !STATE.restarting.load(Ordering::Relaxed) {
             STATE.attachment.store(ON, Ordering::Release);
             return;
         }
-        record(settings, false);
+        record(settings, false, false);
         cupti::flush(true);
         STATE.attachment.store(DRAINING, Ordering::Release);
     } else if take(DRAINING) {
@@ -91,6 +105,11 @@ pub(crate) fn step_back() {
         STATE.attached.store(false, Ordering::Release);
         STATE.attachment.store(LEAVING, Ordering::Release);
     }
+}
+
+/// Whether CUPTI is not attached.
+pub(crate) fn is_off() -> bool {
+    STATE.attachment.load(Ordering::Acquire) == OFF
 }
 
 /// Whether [`step_back`] has more to do.
@@ -121,6 +140,7 @@ fn finalize() {
         }
     }
     STATE.attachment.store(OFF, Ordering::Release);
+    STATE.wake_writer();
 }
 
 /// Attaches CUPTI; whether it may be called now.
@@ -133,17 +153,23 @@ fn attach(settings: &InjectSettings) -> bool {
     STATE.driver.store(true, Ordering::Release);
     SUBSCRIBER.store(subscriber, Ordering::Release);
     STATE.attached.store(true, Ordering::Release);
+    if let Some(cupti) = cupti::loaded().filter(|_| settings.windows.by_profiler()) {
+        functions::listen_to_profiler(cupti, subscriber);
+    }
     true
 }
 
-/// Switches records and callbacks.
-fn record(settings: &InjectSettings, on: bool) -> bool {
+/// Switches records and callbacks. `anew` is whether no record can be left of an earlier time.
+fn record(settings: &InjectSettings, on: bool, anew: bool) -> bool {
     let Some(cupti) = cupti::loaded() else { return false };
     STATE.attached.store(true, Ordering::Release);
+    if anew {
+        STATE.since.store(cupti::device_clock(), Ordering::Release);
+    }
     let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
     let graphs = [activity::GRAPH_TRACE];
     let calls = [activity::RUNTIME, activity::DRIVER];
-    let graphs = graphs.iter().filter(|_| settings.whole_graphs);
+    let graphs = graphs.iter().filter(|_| settings.graphs != Graphs::Nodes);
     let calls = calls.iter().filter(|_| settings.ties == crate::settings::Ties::AllRecords);
     for kind in kinds.iter().chain(graphs).chain(calls) {
         cupti.switch_kind(*kind, on);
@@ -153,6 +179,15 @@ fn record(settings: &InjectSettings, on: bool) -> bool {
         listen(settings, true);
     }
     true
+}
+
+/// Has the launches of graphs that follow recorded by their nodes, or as a whole.
+pub(crate) fn record_nodes(on: bool) {
+    if STATE.attachment.load(Ordering::Acquire) == ON
+        && let Some(cupti) = cupti::loaded()
+    {
+        cupti.switch_kind(activity::GRAPH_TRACE, !on);
+    }
 }
 
 /// Switches callbacks around launching calls.

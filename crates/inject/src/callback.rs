@@ -1,14 +1,21 @@
 //! The one function that CUPTI calls: around calls that launch work or keep the host, and when a node of a graph is made.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::cupti::{self, DRIVER, GRAPH_CALLBACKS, NODE_CLONED, RESOURCE, RUNTIME};
-use crate::functions::packed;
+use crate::functions::{self, packed};
+use crate::settings::{Graphs, settings};
 use crate::state::STATE;
 use crate::system::now;
-use crate::{attachment, log};
+use crate::{attachment, gate, log};
 
 const ENTER: c_int = 0;
+
+/// Launches of graphs so far, to sample them.
+static GRAPH_LAUNCHES: AtomicU32 = AtomicU32::new(0);
+/// Whether the launch that is under way is recorded by its nodes.
+static SAMPLING: AtomicBool = AtomicBool::new(false);
 
 /// `CUpti_CallbackData`.
 #[repr(C)]
@@ -68,11 +75,21 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     if data.kept.is_null() {
         return;
     }
+    if let Some(starts) = functions::profiles(packed(domain, function)) {
+        // Recording starts when the call is over and stops before it begins.
+        if starts != (data.site == ENTER) && STATE.is_running() {
+            gate::profiler(starts);
+        }
+        return;
+    }
     if data.site == ENTER {
         // A driver call inside a call of the runtime has the same correlation: the outer one is the one recorded.
         let wanted = STATE.is_collecting() && log::current().is_some_and(|log| enter(log, domain));
         // SAFETY: the word is this call's own.
         unsafe { data.kept.write(if wanted { now() } else { 0 }) };
+        if wanted {
+            sample(domain, function, true);
+        }
         return;
     }
     // SAFETY: as above, and it was written on entering.
@@ -81,6 +98,7 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     if start == 0 || !STATE.is_running() {
         return;
     }
+    sample(domain, function, false);
     if let Some(log) = log::current() {
         let duration = now().saturating_sub(start);
         if domain == RUNTIME {
@@ -99,6 +117,22 @@ fn enter(log: &log::Log, domain: c_int) -> bool {
         return true;
     }
     inside == 0
+}
+
+/// Around a launch of a graph where they are sampled: has one in so many recorded by its nodes. Another thread's launch in between is
+/// too, which a record of it says.
+#[inline]
+fn sample(domain: c_int, function: u32, enters: bool) {
+    let Some(Graphs::Sampled(every)) = settings().map(|settings| settings.graphs) else { return };
+    if !functions::launches_graph(packed(domain, function)) {
+        return;
+    }
+    if enters && GRAPH_LAUNCHES.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0) {
+        attachment::record_nodes(true);
+        SAMPLING.store(true, Ordering::Relaxed);
+    } else if !enters && SAMPLING.swap(false, Ordering::Relaxed) {
+        attachment::record_nodes(false);
+    }
 }
 
 /// # Safety

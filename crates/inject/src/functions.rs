@@ -44,19 +44,68 @@ fn listened(name: &[u8]) -> Option<bool> {
     }
 }
 
+/// Functions by which a program says which part of it is to be profiled: start and stop, of the runtime and the driver.
+static PROFILER: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
+const PROFILER_NAMES: [&[u8]; 4] = [b"cudaProfilerStart", b"cudaProfilerStop", b"cuProfilerStart", b"cuProfilerStop"];
+
+/// Functions that launch graphs, packed: of the runtime and the driver, each also with a default stream for each thread.
+static GRAPH_LAUNCHES: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
+
 /// Functions that are listened to, packed; zeroes after the last. A release has about two hundred.
 static LISTENED: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
 
+/// Looks up the numbers of the functions, where that was not done.
+fn find() {
+    if LISTENED.first().is_some_and(|first| first.load(Ordering::Relaxed) != 0) {
+        return;
+    }
+    let mut listening = LISTENED.iter();
+    let mut launching = GRAPH_LAUNCHES.iter();
+    for (domain, number) in
+        [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)))
+    {
+        let name = cupti::function_name(domain, number);
+        let take = |slot: Option<&AtomicU32>| {
+            if let Some(slot) = slot {
+                slot.store(packed(domain, number), Ordering::Relaxed);
+            }
+        };
+        if listened(name).is_some() {
+            take(listening.next());
+        }
+        if name.starts_with(b"cudaGraphLaunch") || name.starts_with(b"cuGraphLaunch") {
+            take(launching.next());
+        }
+        // A release adds its number to the names of the runtime: `cudaProfilerStart_v4000`.
+        take(PROFILER_NAMES.iter().position(|wanted| name.starts_with(wanted)).and_then(|place| PROFILER.get(place)));
+    }
+}
+
+/// Whether a function starts the CUDA profiler or stops it; `None` for all others.
+#[inline]
+pub(crate) fn profiles(function: u32) -> Option<bool> {
+    let place = PROFILER.iter().position(|slot| slot.load(Ordering::Relaxed) == function)?;
+    Some(place.is_multiple_of(2))
+}
+
+/// Whether a function launches a graph.
+#[inline]
+pub(crate) fn launches_graph(function: u32) -> bool {
+    GRAPH_LAUNCHES.iter().any(|slot| slot.load(Ordering::Relaxed) == function)
+}
+
+/// Listens to the functions of the CUDA profiler.
+pub(crate) fn listen_to_profiler(cupti: &Cupti, subscriber: *mut c_void) {
+    find();
+    for function in PROFILER.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|function| *function != 0) {
+        let (domain, number) = unpacked(function);
+        cupti.switch_function(subscriber, domain, number, Ties::Calls, true);
+    }
+}
+
 /// Switches what ties work to ranges. Not by two threads at once.
 pub(crate) fn switch(cupti: &Cupti, subscriber: *mut c_void, ties: Ties, on: bool) {
-    if LISTENED.first().is_some_and(|first| first.load(Ordering::Relaxed) == 0) {
-        let all =
-            [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)));
-        let wanted = all.filter(|(domain, number)| listened(cupti::function_name(*domain, *number)).is_some());
-        for (slot, (domain, number)) in LISTENED.iter().zip(wanted) {
-            slot.store(packed(domain, number), Ordering::Relaxed);
-        }
-    }
+    find();
     for function in LISTENED.iter().map(|slot| slot.load(Ordering::Relaxed)).take_while(|function| *function != 0) {
         let (domain, number) = unpacked(function);
         cupti.switch_function(subscriber, domain, number, ties, on);

@@ -1,10 +1,11 @@
-//! Opens and closes windows. Inside one calls are recorded and CUPTI is attached; outside it is let go of.
+//! Opens and closes windows. Inside one calls are recorded and CUPTI is attached; outside it is let go of, or listens to nothing but
+//! nodes of graphs and the CUDA profiler's functions.
 
 use core::sync::atomic::Ordering;
 
 use crate::attachment;
-use crate::log::Log;
-use crate::settings::settings;
+use crate::log::{self, Log};
+use crate::settings::{InjectSettings, settings};
 use crate::state::STATE;
 use crate::system::{monotonic, now};
 
@@ -15,11 +16,14 @@ const LINGER: u64 = 50_000_000;
 pub(crate) fn driver_started() {
     let Some(settings) = settings() else { return };
     STATE.driver.store(true, Ordering::Release);
+    STATE.driver_since.store(monotonic(), Ordering::Release);
     if !settings.windows.are_there() {
         attachment::switch_on();
         STATE.collecting.store(true, Ordering::Relaxed);
     } else if STATE.any_open() {
         attachment::switch_on();
+    } else if settings.windows.by_profiler() {
+        attachment::stand_by();
     }
 }
 
@@ -32,6 +36,14 @@ pub(crate) fn pushed(log: &Log, domain: u32, place: usize) {
     }
     if effect.closes {
         log.close_with_next(domain);
+    }
+}
+
+/// The program has started the CUDA profiler, or is about to stop it. A call of the runtime and the driver's inside of it count once.
+pub(crate) fn profiler(starts: bool) {
+    let Some(log) = log::current() else { return };
+    if STATE.profiled.swap(starts, Ordering::AcqRel) != starts {
+        if starts { open(log) } else { close(log) }
     }
 }
 
@@ -53,20 +65,67 @@ pub(crate) fn close(log: &Log) {
     }
 }
 
-/// Lets go of CUPTI some time after a window has closed. Called by the writer thread now and then, after it has fetched what
-/// there is.
-pub(crate) fn settle() {
+/// What the writer thread does for windows after each round: opens and closes those of time, lets go of CUPTI some time after one
+/// has closed, and attaches it anew where it keeps too much memory. `nodes` is how many records it made for nodes of graphs since it
+/// was attached.
+pub(crate) fn settle(nodes: &mut u64) {
+    let Some(settings) = settings() else { return };
+    let since = STATE.driver_since.load(Ordering::Acquire);
+    if let Some(log) = log::current().filter(|_| since != 0 && settings.windows.by_time()) {
+        settings.windows.passed(monotonic().saturating_sub(since) / 1_000_000, |effect| {
+            if effect.opens {
+                open(log);
+            } else if effect.closes {
+                close(log);
+            }
+        });
+    }
+    if restarts(settings, *nodes) {
+        *nodes = 0;
+    }
     let closed = STATE.closed.load(Ordering::Relaxed);
     let over = closed != 0 && monotonic().saturating_sub(closed) > LINGER && !STATE.any_open();
     if over {
         STATE.closed.store(0, Ordering::Relaxed);
     }
-    if over || attachment::is_draining() {
+    if over || attachment::is_draining() || STATE.restarting.load(Ordering::Relaxed) {
         attachment::step_back();
     }
+    if settings.windows.by_profiler() && since != 0 && attachment::is_off() {
+        attachment::stand_by();
+    }
+}
+
+/// CUPTI keeps 32 bytes of each kernel of a graph for as long as it is attached, and where its pool is used up, after 25 million,
+/// the times of its records are invalid. It is therefore attached anew before; whether that has just happened.
+fn restarts(settings: &InjectSettings, nodes: u64) -> bool {
+    if STATE.restarting.load(Ordering::Relaxed) {
+        if !attachment::is_off() {
+            return false;
+        }
+        STATE.restarting.store(false, Ordering::Relaxed);
+        if STATE.any_open() || !settings.windows.are_there() {
+            attachment::switch_on();
+            STATE.collecting.store(true, Ordering::Relaxed);
+            if let Some(log) = log::current() {
+                log.window(true, now());
+            }
+        }
+        return true;
+    }
+    let due = settings.restart != 0 && nodes >= u64::from(settings.restart) && !STATE.stays.load(Ordering::Relaxed);
+    if due && let Some(log) = log::current() {
+        STATE.restarting.store(true, Ordering::Relaxed);
+        STATE.collecting.store(false, Ordering::Relaxed);
+        log.window(false, now());
+    }
+    false
 }
 
 /// Whether [`settle`] has more to do.
 pub(crate) fn is_settling() -> bool {
-    STATE.closed.load(Ordering::Relaxed) != 0 || STATE.any_open() || attachment::is_draining()
+    STATE.closed.load(Ordering::Relaxed) != 0
+        || STATE.any_open()
+        || STATE.restarting.load(Ordering::Relaxed)
+        || attachment::is_draining()
 }

@@ -34,6 +34,7 @@ mod path;
 mod process;
 mod settings;
 mod state;
+mod step;
 mod system;
 mod texts;
 mod window;

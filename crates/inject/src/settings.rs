@@ -21,6 +21,27 @@ pub(crate) enum Ties {
     None,
 }
 
+/// How graphs are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Graphs {
+    /// Every node of every launch.
+    Nodes,
+    /// Every launch as a whole.
+    Whole,
+    /// Every launch as a whole but one in so many, of which every node is.
+    Sampled(u32),
+}
+
+impl Graphs {
+    fn read(text: &[u8]) -> Self {
+        match text.strip_prefix(b"1/").and_then(number) {
+            _ if text == b"whole" => Self::Whole,
+            Some(every) if every > 1 => Self::Sampled(every),
+            _ => Self::Nodes,
+        }
+    }
+}
+
 /// What was asked for.
 pub(crate) struct InjectSettings {
     /// Where files go.
@@ -31,8 +52,10 @@ pub(crate) struct InjectSettings {
     pub(crate) cupti_fallback: Path,
     /// How work is tied to ranges.
     pub(crate) ties: Ties,
-    /// Whether graphs are recorded as a whole and not by their nodes.
-    pub(crate) whole_graphs: bool,
+    /// How graphs are recorded.
+    pub(crate) graphs: Graphs,
+    /// Records of nodes of graphs after which CUPTI is attached anew; zero for never.
+    pub(crate) restart: u32,
     /// Milliseconds between two flushes.
     pub(crate) flush: u32,
     /// When to collect.
@@ -45,6 +68,9 @@ pub(crate) struct InjectSettings {
 
 /// Between two flushes, unless said otherwise: what a killed process loses at most.
 const FLUSH: u32 = 250;
+
+/// Nodes between two restarts, unless said otherwise: 48 MB of what CUPTI keeps.
+const RESTART: u32 = 1_500_000;
 
 impl InjectSettings {
     fn read() -> Option<Self> {
@@ -62,7 +88,8 @@ impl InjectSettings {
                 b"none" => Ties::None,
                 _ => Ties::Calls,
             },
-            whole_graphs: variable(c"LLM_PERF_INJECT_GRAPHS") == b"whole",
+            graphs: Graphs::read(variable(c"LLM_PERF_INJECT_GRAPHS")),
+            restart: number(variable(c"LLM_PERF_INJECT_RESTART")).unwrap_or(RESTART),
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW")),
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
@@ -102,4 +129,18 @@ pub(crate) unsafe fn prepare() -> Option<&'static InjectSettings> {
 #[inline]
 pub(crate) fn settings() -> Option<&'static InjectSettings> {
     SETTINGS.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_are_sampled_whole_or_by_their_nodes() {
+        assert_eq!(Graphs::read(b"1/16"), Graphs::Sampled(16));
+        assert_eq!(Graphs::read(b"whole"), Graphs::Whole);
+        for text in [&b""[..], b"1/1", b"1/0", b"2/3", b"1/x"] {
+            assert_eq!(Graphs::read(text), Graphs::Nodes);
+        }
+    }
 }

@@ -30,6 +30,14 @@ pub(crate) struct State {
     pub(crate) open: AtomicU32,
     /// When the last one closed; zero while one is open.
     pub(crate) closed: AtomicU64,
+    /// Whether the program has started the CUDA profiler.
+    pub(crate) profiled: AtomicBool,
+    /// The monotonic clock when the driver started; zero before.
+    pub(crate) driver_since: AtomicU64,
+    /// The device clock when recording was switched on; no record is older.
+    pub(crate) since: AtomicU64,
+    /// Whether CUPTI is being let go of and attached anew, to free its memory.
+    pub(crate) restarting: AtomicBool,
     /// Rung when the writer thread has something to do at once.
     pub(crate) bell: AtomicU32,
     /// Whether the writer thread is to finish, and whether it has.
@@ -47,6 +55,10 @@ pub(crate) static STATE: State = State {
     collecting: AtomicBool::new(false),
     open: AtomicU32::new(0),
     closed: AtomicU64::new(0),
+    profiled: AtomicBool::new(false),
+    driver_since: AtomicU64::new(0),
+    since: AtomicU64::new(0),
+    restarting: AtomicBool::new(false),
     bell: AtomicU32::new(0),
     leaving: AtomicBool::new(false),
     left: AtomicBool::new(false),
@@ -86,6 +98,8 @@ impl State {
         self.collecting.store(false, Ordering::Relaxed);
         self.open.store(0, Ordering::Relaxed);
         self.closed.store(0, Ordering::Relaxed);
+        self.profiled.store(false, Ordering::Relaxed);
+        self.restarting.store(false, Ordering::Relaxed);
     }
 
     /// Wakes the writer thread: CUPTI records, or the process leaves.

@@ -132,6 +132,8 @@ struct Told {
     finished: bool,
     torn: bool,
     windows: Vec<bool>,
+    /// Launches of whole graphs.
+    graphs: usize,
 }
 
 fn owned(bytes: &[u8]) -> String {
@@ -190,6 +192,7 @@ impl Told {
                 Record::Count { counter, value } => _ = told.counters.insert(counter, value),
                 Record::Finish => told.finished = true,
                 Record::Window { open, .. } => told.windows.push(open),
+                Record::Graph { .. } => told.graphs += 1,
                 _ => {}
             }
         }
@@ -412,6 +415,76 @@ fn a_stage_as_window_opens_every_time() {
     let told = trial.file();
     assert_eq!(told.windows, [true, false, true, false, true, false]);
     assert_eq!(told.calls, counts([("cudaLaunchKernel_v7000", 3)]));
+}
+
+#[test]
+fn the_cuda_profiler_opens_and_closes_a_window_as_often_as_the_program_likes() {
+    let round = "profiler:start launch:a*2 profiler:stop sleep:300 launch:x sleep:200 ";
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "cudaProfilerApi");
+    let wanted = printed(
+        &trial.command(&format!("cuda wanted push:run launch:x {} wanted pop", round.repeat(2))).output().unwrap(),
+    );
+    // The subscription, nodes of graphs, and the four functions of the profiler: no launch, no record.
+    assert_eq!(wanted, [7, 7]);
+    let told = trial.file();
+    assert_eq!((told.kernels, told.problems), (counts([("a", 4)]), Vec::new()));
+    assert_eq!((told.windows, told.calls), (vec![true, false, true, false], counts([("cudaLaunchKernel_v7000", 4)])));
+    assert_eq!(told.under["a"], ["run"], "ranges are known from before the window");
+    assert!(told.finished);
+}
+
+#[test]
+fn a_profiler_that_is_started_twice_and_never_stopped_keeps_its_window_open() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "cudaProfilerApi");
+    let told = trial.ran("cuda launch:x profiler:start launch:a profiler:start launch:a").file();
+    assert_eq!((told.kernels, told.windows, told.finished), (counts([("a", 2)]), vec![true], true));
+}
+
+#[test]
+fn time_opens_and_closes_a_window() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "1s..2s");
+    let told = trial.ran("cuda launch:x sleep:1500 launch:a*3 sleep:1000 launch:x").file();
+    assert_eq!((told.kernels, told.windows), (counts([("a", 3)]), vec![true, false]));
+}
+
+#[test]
+fn a_window_of_steps_has_those_that_announce_such_a_size() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "decode bs>=32");
+    let step =
+        |requests: u32| format!("push:execute_context_0(0)_generation_{requests}({requests}) launch:of{requests} pop ");
+    let words = format!("cuda {}{}{}sleep:300 launch:x", step(8), step(32), step(64));
+    let told = trial.ran(&words).file();
+    assert_eq!(told.kernels, counts([("of32", 1), ("of64", 1)]));
+    assert_eq!(told.windows, [true, false, true, false]);
+}
+
+#[test]
+fn times_that_cannot_be_are_counted_and_their_work_is_left_out() {
+    let told = Trial::run("cuda launch:a*2 launch:backward*3 launch:unstarted*4 launch:ancient*5 launch:a").file();
+    assert_eq!(told.kernels, counts([("a", 3)]));
+    let expected = [(Counter::Launches, 15), (Counter::TimesInvalid, 7), (Counter::TimesOutside, 5)];
+    assert_eq!(told.counters, BTreeMap::from(expected));
+}
+
+#[test]
+fn cupti_is_attached_anew_before_it_runs_out_of_memory_for_graphs() {
+    let trial = Trial::with("LLM_PERF_INJECT_RESTART", "1000");
+    let told =
+        trial.ran("cuda graph:a*600 sleep:50 graph:a*600 sleep:600 launch:x sleep:300 graph:b*10 launch:c").file();
+    assert_eq!(told.counters[&Counter::Restarts], 1);
+    assert_eq!(told.windows, [false, true], "the gap is told");
+    assert_eq!((told.kernels["a"], told.kernels["b"], told.kernels["c"]), (1200, 10, 1));
+    assert!(!told.kernels.contains_key("x") && told.finished && told.problems.is_empty());
+}
+
+#[test]
+fn one_launch_of_a_graph_in_so_many_has_its_nodes() {
+    let words = format!("cuda launch:before {}launch:after", "graph:a*10 ".repeat(32));
+    let told = Trial::with("LLM_PERF_INJECT_GRAPHS", "1/16").ran(&words).file();
+    assert_eq!((told.kernels["a"], told.graphs), (20, 30));
+    assert_eq!((told.kernels["before"], told.kernels["after"], told.calls["cudaGraphLaunch_v10000"]), (1, 1, 32));
+    let whole = Trial::with("LLM_PERF_INJECT_GRAPHS", "whole").ran(&words).file();
+    assert_eq!((whole.kernels.get("a"), whole.graphs), (None, 32));
 }
 
 #[test]

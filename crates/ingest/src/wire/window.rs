@@ -26,7 +26,8 @@ impl Windows {
             contents.windows.iter().filter_map(|(open, wall)| Some((time(*wall)?, *open))).collect();
         moments.sort_unstable_by_key(|(time, _)| *time);
         let mut spans = Vec::new();
-        let mut opened = None;
+        // A file without windows was recorded from its beginning, also where an interruption closes and opens one.
+        let mut opened = moments.first().filter(|(_, open)| !open).map(|_| Nanos::ZERO);
         for (time, open) in moments {
             match (open, opened) {
                 (true, None) => opened = Some(time),

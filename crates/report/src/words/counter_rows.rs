@@ -293,6 +293,27 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         remedy: &["These kernels were still running when the process ended. Synchronise before exit."],
     },
     CounterWords {
+        counter: "device_times_invalid",
+        title: "Kernels with invalid times",
+        remedy: &[
+            "CUPTI reported an end before the start, or an end without a start; these kernels are left out. Record a shorter part with `--window`, and report the CUPTI version.",
+        ],
+    },
+    CounterWords {
+        counter: "device_times_outside",
+        title: "Kernels with times outside the recording",
+        remedy: &[
+            "CUPTI reported times before recording was switched on, or later than the records were fetched; these kernels are left out. Record a shorter part with `--window`.",
+        ],
+    },
+    CounterWords {
+        counter: "collector_restarts",
+        title: "Interruptions of the recording",
+        remedy: &[
+            "CUPTI was attached anew to free the memory it keeps for kernels of CUDA graphs. Launches in between are not recorded, and ranges count without these parts.",
+        ],
+    },
+    CounterWords {
         counter: "collector_bytes_unwritten",
         title: "Bytes that could not be written",
         remedy: &["The disk was full or not writable. Free some space and record again."],

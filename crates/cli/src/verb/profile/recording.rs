@@ -13,8 +13,9 @@ pub(crate) struct RecordingArguments {
     /// Record the command in one more run with the CUDA collector: auto (if there is a GPU), inject (always) or none
     #[arg(long, value_name = "COLLECTOR", value_enum, default_value_t = CollectorName::Auto, requires = "any_command")]
     collector: CollectorName,
-    /// Record only inside these NVTX ranges, such as prefill or decode_step:8..16 (instances 8 to 15, counting from 0)
-    #[arg(long, value_name = "RANGES", requires = "any_command")]
+    /// Record only these NVTX ranges (prefill, or decode_step:8..16 for instances 8 to 15), steps (decode bs>=32), seconds (5s..10s) or
+    /// what the program delimits (cudaProfilerApi)
+    #[arg(long, value_name = "PARTS", requires = "any_command")]
     window: Option<String>,
     /// CUPTI library [default: found automatically]
     #[arg(long, value_name = "FILE", requires = "any_command")]

@@ -1,0 +1,123 @@
+#!/bin/bash
+# Windows of the collector, graphs recorded as a whole and by sampling, and what CUPTI keeps for kernels of graphs, on one GPU.
+# Usage, from the repository's root: tests/live/h200_windows.sh OUT PROGRAM LIBRARY [PART...]
+#   OUT      folder for what comes back; made if need be
+#   PROGRAM  the llm-perf to run
+#   LIBRARY  its collector, libllm_perf_inject.so
+#   PART     of windows memory graphs costs; all unless told (some 5 minutes)
+# Leaves OUT/summary.txt with PASS or FAIL for every claim and the figures behind them.
+set -u
+if [ $# -lt 3 ]; then
+    sed -n '2,8s/^# //p' "$0" >&2
+    exit 2
+fi
+mkdir -p "$1"
+out=$(realpath "$1") program=$(realpath "$2") library=$(realpath "$3")
+shift 3
+[ $# -gt 0 ] || set -- windows memory graphs costs
+here=$(realpath "$(dirname "$0")")
+work=$(mktemp -d)
+export LLM_PERF_DATA_DIR="$work/data"
+cupti=$(ls /usr/local/cuda*/extras/CUPTI/lib64/libcupti.so.1? /usr/local/cuda*/targets/*/lib/libcupti.so.1? 2>/dev/null | head -1)
+export LLM_PERF_INJECT_CUPTI_FALLBACK=$cupti
+summary=$out/summary.txt
+say() { printf '[%s s] %s\n' "$SECONDS" "$*" | tee -a "$summary"; }
+claim() { # name, shell test
+    if eval "$2"; then say "PASS $1"; else say "FAIL $1 ($2)"; fi
+}
+
+# injected NAME VARIABLE=VALUE... -- ARGUMENT...: the program with the collector by itself; OUT/NAME.json is what it printed and
+# OUT/NAME.counts what its file holds.
+injected() {
+    local name=$1 variables=()
+    shift
+    while [ "$1" != -- ]; do variables+=("$1"); shift; done
+    shift
+    mkdir -p "$work/$name"
+    env "${variables[@]}" CUDA_INJECTION64_PATH="$library" NVTX_INJECTION64_PATH="$library" LLM_PERF_INJECT_FOLDER="$work/$name" \
+        timeout 200 python3 "$here/collector_program.py" "$@" --json "$out/$name.json" >"$out/$name.txt" 2>&1
+    say "$name: exit $?, $(cut -c1-160 "$out/$name.json" 2>/dev/null)"
+    python3 "$here/wire_counts.py" "$work/$name"/*.wire >"$out/$name.counts" 2>&1
+    say "$name: $(cut -c1-600 "$out/$name.counts")"
+    rm -rf "${work:?}/$name"
+}
+value() { # file, key...: a number of a JSON file
+    python3 -c 'import json, sys
+value = json.loads(open(sys.argv[1]).readline())
+for key in sys.argv[2:]:
+    value = value.get(key, 0)
+print(value)' "$@" 2>/dev/null || echo -1
+}
+
+for part in "$@"; do
+    say "== $part"
+    case $part in
+    windows)
+        # What each shows is checked against what the program says that it launched.
+        timeout 150 "$program" profile --collector inject --runs 1 --warmup 0 --window cudaProfilerApi --out "$work/profiler" -- \
+            python3 "$here/collector_program.py" --steps 600 --profile 100..200,300..400 >"$out/profiler.txt" 2>&1
+        say "profile --window cudaProfilerApi: exit $?"
+        cp "$work/profiler/metrics.json" "$out/profiler-metrics.json"
+        python3 "$here/wire_counts.py" "$work"/profiler/trace/*.wire >"$out/profiler.counts" 2>&1
+        python3 - "$out/profiler-metrics.json" <<'PY' | tee -a "$summary"
+import json, sys
+metrics = json.load(open(sys.argv[1]))
+quality = {one["counter"]: one["value"] for one in metrics["quality"]}
+print("     quality:", quality)
+found = metrics["totals"]["kernel_count"]
+for what, holds in [
+    (f"two windows of 100 steps of 200 kernels: {found} kernels and at most 3 of PyTorch a step", 40000 <= found <= 40650),
+    ("two windows were recorded", quality.get("collection_windows") == 2),
+    ("no time was invalid", not quality.get("device_times_invalid") and not quality.get("device_times_outside")),
+    ("no launch lacks its kernels", not quality.get("launches_without_work")),
+    ("layers are known that were captured outside the windows", "layer_3" in json.dumps(metrics))]:
+    print("PASS" if holds else "FAIL", what)
+PY
+        injected time LLM_PERF_INJECT_WINDOW=3s..5s -- --steps 3000 --pace 3
+        claim "a window of time has kernels and one window" '[ "$(value "$out/time.counts" kernels)" -gt 1000 ] && [ "$(value "$out/time.counts" windows)" = 1 ]'
+        ;;
+    graphs)
+        injected whole LLM_PERF_INJECT_GRAPHS=whole -- --steps 640
+        claim "whole graphs: a row for each launch" '[ "$(value "$out/whole.counts" graphs)" = 640 ]'
+        injected sampled LLM_PERF_INJECT_GRAPHS=1/16 -- --steps 640
+        claim "sampled: 40 launches by their 200 nodes" '[ "$(value "$out/sampled.counts" kernels)" -ge 8000 ] && [ "$(value "$out/sampled.counts" kernels)" -le 9900 ]'
+        claim "sampled: 600 launches as a whole" '[ "$(value "$out/sampled.counts" graphs)" = 600 ]'
+        ;;
+    memory)
+        # 30 million kernels of a graph, with and without attaching CUPTI anew; side by side, so that both see the same host.
+        injected never LLM_PERF_INJECT_RESTART=0 -- --steps 60000 --kernels 500 &
+        injected anew -- --steps 60000 --kernels 500 &
+        timeout 200 python3 "$here/collector_program.py" --steps 60000 --kernels 500 --json "$out/alone.json" >"$out/alone.txt" 2>&1 &
+        wait
+        python3 - "$out" <<'PY' | tee -a "$summary"
+import json, sys
+for name in ("alone", "never", "anew"):
+    try:
+        rows = json.load(open(f"{sys.argv[1]}/{name}.json"))["rows"]
+    except OSError:
+        print("FAIL", name, "left nothing")
+        continue
+    print("     " + name + ", kernels in millions, resident and device MiB: " +
+          " ".join(f"{kernels / 1e6:.1f}:{resident >> 20}:{device >> 20}" for kernels, resident, device in rows[::3] + rows[-1:]))
+    if name == "anew":
+        first, most = rows[len(rows) // 4][1], max(row[1] for row in rows[len(rows) // 4:])
+        print("PASS" if most - first < 64 << 20 else "FAIL", f"attached anew, the process grew by {(most - first) >> 20} MiB")
+PY
+        claim "attached anew: no invalid time" '[ "$(value "$out/anew.counts" counters invalid)" = 0 ] && [ "$(value "$out/anew.counts" counters outside)" = 0 ] && [ "$(value "$out/anew.counts" counters unfinished)" = 0 ]'
+        claim "attached anew: at least 97% of 30 million kernels" '[ "$(value "$out/anew.counts" kernels)" -gt 29100000 ]'
+        say "never attached anew: $(value "$out/never.counts" counters)"
+        ;;
+    costs)
+        python3 "$here/inject_overhead.py" --library "$library" --out "$out/graph-costs.json" --repeats 6 --rounds 4 --steps 40 \
+            --modes plain,again,standby,inject,inject-whole,inject-sampled \
+            --program "python3 $here/inject_program.py --layers 24 --tokens 48 --mode graph --turns FOLDER" >"$out/graph-costs.txt" 2>&1
+        say "costs of a graph loop: exit $?"; tee -a "$summary" <"$out/graph-costs.txt"
+        python3 "$here/inject_overhead.py" --library "$library" --out "$out/eager-costs.json" --repeats 5 --rounds 4 \
+            --modes plain,again,standby,inject >"$out/eager-costs.txt" 2>&1
+        say "costs of an eager loop: exit $?"; tee -a "$summary" <"$out/eager-costs.txt"
+        ;;
+    esac
+done
+rm -rf "$work"
+say "done"
+! grep -q ' FAIL\|^FAIL' "$summary"
