@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::cupti::{self, CallbackFunction, Cupti, problem};
 use crate::once::Once;
-use crate::settings::{Graphs, InjectSettings, settings};
+use crate::settings::{InjectSettings, settings};
 use crate::state::STATE;
 use crate::{activity, functions, system};
 
@@ -46,7 +46,7 @@ pub(crate) fn switch_on() {
     // Letting go takes some milliseconds; whoever waits longer does without.
     const ATTEMPTS: u32 = 100;
     for _ in 0..ATTEMPTS {
-        if !driver_is_there(settings) || STATE.hopeless.load(Ordering::Acquire) {
+        if !driver_is_there(settings) || STATE.is_hopeless() {
             return;
         }
         let state = STATE.attachment.load(Ordering::Acquire);
@@ -74,7 +74,7 @@ fn driver_is_there(settings: &InjectSettings) -> bool {
 /// Attaches CUPTI where it is not, to hear of nodes of graphs and of the CUDA profiler's functions.
 pub(crate) fn stand_by() {
     let Some(settings) = settings() else { return };
-    if STATE.hopeless.load(Ordering::Acquire) || STATE.stays.load(Ordering::Acquire) {
+    if STATE.is_hopeless() || STATE.stays.load(Ordering::Acquire) {
         return;
     }
     if STATE.attachment.compare_exchange(OFF, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -105,6 +105,11 @@ pub(crate) fn step_back() {
         STATE.attached.store(false, Ordering::Release);
         STATE.attachment.store(LEAVING, Ordering::Release);
     }
+}
+
+/// Whether CUPTI records.
+pub(crate) fn is_on() -> bool {
+    matches!(STATE.attachment.load(Ordering::Acquire), ON | SWITCHING)
 }
 
 /// Whether CUPTI is not attached.
@@ -169,7 +174,7 @@ fn record(settings: &InjectSettings, on: bool, anew: bool) -> bool {
     let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
     let graphs = [activity::GRAPH_TRACE];
     let calls = [activity::RUNTIME, activity::DRIVER];
-    let graphs = graphs.iter().filter(|_| settings.graphs != Graphs::Nodes);
+    let graphs = graphs.iter().filter(|_| STATE.graphs.load(Ordering::Relaxed) != 1);
     let calls = calls.iter().filter(|_| settings.ties == crate::settings::Ties::AllRecords);
     for kind in kinds.iter().chain(graphs).chain(calls) {
         cupti.switch_kind(*kind, on);

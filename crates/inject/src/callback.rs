@@ -5,7 +5,6 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::cupti::{self, DRIVER, GRAPH_CALLBACKS, NODE_CLONED, RESOURCE, RUNTIME};
 use crate::functions::{self, packed};
-use crate::settings::{Graphs, settings};
 use crate::state::STATE;
 use crate::system::now;
 use crate::{attachment, gate, log};
@@ -123,8 +122,8 @@ fn enter(log: &log::Log, domain: c_int) -> bool {
 /// too, which a record of it says.
 #[inline]
 fn sample(domain: c_int, function: u32, enters: bool) {
-    let Some(Graphs::Sampled(every)) = settings().map(|settings| settings.graphs) else { return };
-    if !functions::launches_graph(packed(domain, function)) {
+    let every = STATE.graphs.load(Ordering::Relaxed);
+    if every < 2 || !functions::launches_graph(packed(domain, function)) {
         return;
     }
     if enters && GRAPH_LAUNCHES.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0) {

@@ -47,6 +47,29 @@ pub(crate) fn profiler(starts: bool) {
     }
 }
 
+/// Somebody outside has asked for a window, from now on for so many milliseconds.
+pub(crate) fn requested(milliseconds: u32) {
+    STATE.until.store(monotonic().saturating_add(u64::from(milliseconds) * 1_000_000), Ordering::Relaxed);
+    if let Some(log) = log::current() {
+        open(log);
+    }
+}
+
+/// Closes the window that somebody asked for when its time has come.
+fn end_request() {
+    let until = STATE.until.load(Ordering::Relaxed);
+    if until != 0 && STATE.any_open() && monotonic() >= until {
+        if let Some(log) = log::current() {
+            close(log);
+        }
+    }
+}
+
+/// Whether a recording that somebody asked for is over, and everything of it was fetched.
+pub(crate) fn request_is_over() -> bool {
+    STATE.until.load(Ordering::Relaxed) != 0 && !is_settling() && !attachment::is_on()
+}
+
 fn open(log: &Log) {
     if STATE.open.fetch_add(1, Ordering::AcqRel) == 0 {
         STATE.closed.store(0, Ordering::Relaxed);
@@ -80,6 +103,7 @@ pub(crate) fn settle(nodes: &mut u64) {
             }
         });
     }
+    end_request();
     if restarts(settings, *nodes) {
         *nodes = 0;
     }

@@ -21,29 +21,10 @@ pub(crate) enum Ties {
     None,
 }
 
-/// How graphs are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Graphs {
-    /// Every node of every launch.
-    Nodes,
-    /// Every launch as a whole.
-    Whole,
-    /// Every launch as a whole but one in so many, of which every node is.
-    Sampled(u32),
-}
-
-impl Graphs {
-    fn read(text: &[u8]) -> Self {
-        match text.strip_prefix(b"1/").and_then(number) {
-            _ if text == b"whole" => Self::Whole,
-            Some(every) if every > 1 => Self::Sampled(every),
-            _ => Self::Nodes,
-        }
-    }
-}
-
 /// What was asked for.
 pub(crate) struct InjectSettings {
+    /// Whether nothing is recorded until somebody asks for it, because no folder is named.
+    pub(crate) waits: bool,
     /// Where files go.
     pub(crate) folder: Path,
     /// The CUPTI to use, where one is named.
@@ -52,8 +33,8 @@ pub(crate) struct InjectSettings {
     pub(crate) cupti_fallback: Path,
     /// How work is tied to ranges.
     pub(crate) ties: Ties,
-    /// How graphs are recorded.
-    pub(crate) graphs: Graphs,
+    /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none.
+    pub(crate) graphs: u32,
     /// Records of nodes of graphs after which CUPTI is attached anew; zero for never.
     pub(crate) restart: u32,
     /// Milliseconds between two flushes.
@@ -73,12 +54,10 @@ const FLUSH: u32 = 250;
 const RESTART: u32 = 1_500_000;
 
 impl InjectSettings {
-    fn read() -> Option<Self> {
+    fn read() -> Self {
         let folder = variable(c"LLM_PERF_INJECT_FOLDER");
-        if folder.is_empty() {
-            return None;
-        }
-        Some(Self {
+        Self {
+            waits: folder.is_empty(),
             folder: Path::of(folder),
             cupti: Path::of(variable(c"LLM_PERF_INJECT_CUPTI")),
             cupti_fallback: Path::of(variable(c"LLM_PERF_INJECT_CUPTI_FALLBACK")),
@@ -88,13 +67,22 @@ impl InjectSettings {
                 b"none" => Ties::None,
                 _ => Ties::Calls,
             },
-            graphs: Graphs::read(variable(c"LLM_PERF_INJECT_GRAPHS")),
+            graphs: graphs(variable(c"LLM_PERF_INJECT_GRAPHS")),
             restart: number(variable(c"LLM_PERF_INJECT_RESTART")).unwrap_or(RESTART),
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
-            windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW")),
+            windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty()),
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
             rank: rank(),
-        })
+        }
+    }
+}
+
+/// `whole`, or `1/16`; every node of every launch otherwise.
+pub(crate) fn graphs(text: &[u8]) -> u32 {
+    match text.strip_prefix(b"1/").and_then(number) {
+        _ if text == b"whole" => 0,
+        Some(every) => every.max(1),
+        None => 1,
     }
 }
 
@@ -120,7 +108,7 @@ static SETTINGS: Once<InjectSettings> = Once::new();
 pub(crate) unsafe fn prepare() -> Option<&'static InjectSettings> {
     if SETTINGS.get().is_none() {
         // SAFETY: by the contract, and there is no value.
-        unsafe { SETTINGS.set(InjectSettings::read()?) };
+        unsafe { SETTINGS.set(InjectSettings::read()) };
     }
     SETTINGS.get()
 }
@@ -137,10 +125,9 @@ mod tests {
 
     #[test]
     fn graphs_are_sampled_whole_or_by_their_nodes() {
-        assert_eq!(Graphs::read(b"1/16"), Graphs::Sampled(16));
-        assert_eq!(Graphs::read(b"whole"), Graphs::Whole);
+        assert_eq!((graphs(b"1/16"), graphs(b"whole")), (16, 0));
         for text in [&b""[..], b"1/1", b"1/0", b"2/3", b"1/x"] {
-            assert_eq!(Graphs::read(text), Graphs::Nodes);
+            assert_eq!(graphs(text), 1);
         }
     }
 }

@@ -10,9 +10,11 @@ pub(crate) const IDLE: u32 = 0;
 pub(crate) const STARTING: u32 = 1;
 pub(crate) const RUNNING: u32 = 2;
 pub(crate) const OFF: u32 = 3;
+/// Nothing happens until somebody asks for a recording.
+pub(crate) const WAITING: u32 = 4;
 
 pub(crate) struct State {
-    /// [`IDLE`], [`STARTING`], [`RUNNING`] or [`OFF`].
+    /// [`IDLE`], [`STARTING`], [`RUNNING`], [`OFF`] or [`WAITING`].
     pub(crate) life: AtomicU32,
     /// How far CUPTI is attached; the numbers are those of `attachment`.
     pub(crate) attachment: AtomicU32,
@@ -20,8 +22,10 @@ pub(crate) struct State {
     pub(crate) attached: AtomicBool,
     /// Whether the driver has started in this process, or CUPTI was attached, which starts it.
     pub(crate) driver: AtomicBool,
-    /// Whether trying again is of no use: CUPTI was not found or refused, or this is the child of a fork.
+    /// Whether trying again is of no use: CUPTI was not found or refused.
     pub(crate) hopeless: AtomicBool,
+    /// Whether this is the child of a fork whose parent had started the driver, which does not survive that.
+    pub(crate) orphaned: AtomicBool,
     /// Whether CUPTI stays once it was attached, because it could not be let go of.
     pub(crate) stays: AtomicBool,
     /// Whether calls are recorded right now.
@@ -30,6 +34,11 @@ pub(crate) struct State {
     pub(crate) open: AtomicU32,
     /// When the last one closed; zero while one is open.
     pub(crate) closed: AtomicU64,
+    /// Whether somebody has asked for a recording, and when it ends by the monotonic clock; zero where nobody has.
+    pub(crate) asked: AtomicBool,
+    pub(crate) until: AtomicU64,
+    /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none.
+    pub(crate) graphs: AtomicU32,
     /// Whether the program has started the CUDA profiler.
     pub(crate) profiled: AtomicBool,
     /// The monotonic clock when the driver started; zero before.
@@ -51,10 +60,14 @@ pub(crate) static STATE: State = State {
     attached: AtomicBool::new(false),
     driver: AtomicBool::new(false),
     hopeless: AtomicBool::new(false),
+    orphaned: AtomicBool::new(false),
     stays: AtomicBool::new(false),
     collecting: AtomicBool::new(false),
     open: AtomicU32::new(0),
     closed: AtomicU64::new(0),
+    asked: AtomicBool::new(false),
+    until: AtomicU64::new(0),
+    graphs: AtomicU32::new(1),
     profiled: AtomicBool::new(false),
     driver_since: AtomicU64::new(0),
     since: AtomicU64::new(0),
@@ -76,6 +89,11 @@ impl State {
         self.life.compare_exchange(RUNNING, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    /// A recording that was asked for takes nothing more; whether it did.
+    pub(crate) fn end_recording(&self) -> bool {
+        self.life.compare_exchange(RUNNING, STARTING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
     /// Whether functions of CUPTI may be called.
     #[inline]
     pub(crate) fn is_attached(&self) -> bool {
@@ -86,6 +104,11 @@ impl State {
     #[inline]
     pub(crate) fn is_collecting(&self) -> bool {
         self.collecting.load(Ordering::Relaxed)
+    }
+
+    /// Whether CUPTI can never be attached to this process.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.hopeless.load(Ordering::Acquire) || self.orphaned.load(Ordering::Relaxed)
     }
 
     /// Whether a window is open.
@@ -108,13 +131,15 @@ impl State {
     }
 
     /// In the child of a fork: nothing is open, and where the driver had started nothing of CUPTI may be called any more.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn forget(&self, life: u32) {
         self.attached.store(false, Ordering::Relaxed);
-        self.hopeless.fetch_or(self.driver.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.orphaned.fetch_or(self.driver.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.asked.store(false, Ordering::Relaxed);
+        self.until.store(0, Ordering::Relaxed);
         self.attachment.store(0, Ordering::Relaxed);
         self.close_windows();
         self.leaving.store(false, Ordering::Relaxed);
         self.left.store(false, Ordering::Relaxed);
-        self.life.store(IDLE, Ordering::Release);
+        self.life.store(life, Ordering::Release);
     }
 }

@@ -22,6 +22,8 @@ const LONGEST: usize = 64;
 pub(crate) struct Windows {
     entries: [Window; MOST],
     count: usize,
+    /// Whether there is one whenever somebody asks for it.
+    on_request: bool,
 }
 
 struct Window {
@@ -57,9 +59,9 @@ pub(crate) struct Effect {
 
 impl Windows {
     /// Reads the list. A part that is not understood matches no range; the program that starts us has checked it.
-    pub(crate) fn read(text: &[u8]) -> Self {
+    pub(crate) fn read(text: &[u8], on_request: bool) -> Self {
         let none = |_| Window { name: [0; LONGEST], length: 0, when: When::Each, seen: AtomicU32::new(0) };
-        let mut windows = Self { entries: core::array::from_fn(none), count: 0 };
+        let mut windows = Self { entries: core::array::from_fn(none), count: 0, on_request };
         let parts = text.split(|byte| *byte == b',').filter(|part| !part.is_empty());
         for (entry, part) in windows.entries.iter_mut().zip(parts) {
             let (name, when) = when(part);
@@ -116,7 +118,7 @@ impl Windows {
 
     /// Whether there are any.
     pub(crate) fn are_there(&self) -> bool {
-        self.count > 0
+        self.count > 0 || self.on_request
     }
 
     /// Whether one opens by time.
@@ -176,18 +178,18 @@ mod tests {
 
     #[test]
     fn a_list_has_every_part() {
-        let windows = Windows::read(b"prefill,decode_step:8..16,cudaProfilerApi,");
+        let windows = Windows::read(b"prefill,decode_step:8..16,cudaProfilerApi,", false);
         assert_eq!(windows.find(b"prefill"), Some(0));
         assert_eq!(windows.find(b"decode_step"), Some(1));
         assert_eq!(windows.find(b"decode"), None);
         assert_eq!(windows.find(b"cudaProfilerApi"), None, "no range opens it");
-        assert!(windows.are_there() && !Windows::read(b"").are_there());
-        assert!(windows.by_profiler() && !Windows::read(b"prefill").by_profiler());
+        assert!(windows.are_there() && !Windows::read(b"", false).are_there());
+        assert!(windows.by_profiler() && !Windows::read(b"prefill", false).by_profiler());
     }
 
     #[test]
     fn time_opens_and_closes_once() {
-        let windows = Windows::read(b"1s..2s");
+        let windows = Windows::read(b"1s..2s", false);
         let at = |milliseconds| {
             let mut effects = Vec::new();
             windows.passed(milliseconds, |effect| effects.push((effect.opens, effect.closes)));

@@ -105,6 +105,18 @@ pub(crate) fn start(file: c_int) -> bool {
     started
 }
 
+/// Writes on the calling thread until the recording is over.
+pub(crate) fn write(file: c_int) {
+    let memory = system::memory(size_of::<Writer>());
+    // SAFETY: as in `start`.
+    if let Some(writer) = unsafe { memory.cast::<Writer>().as_mut() } {
+        writer.file = file;
+        writer.live();
+        // SAFETY: it was made here, and it is not used any more.
+        unsafe { system::release(memory, size_of::<Writer>()) };
+    }
+}
+
 extern "C" fn run(writer: *mut c_void) -> *mut c_void {
     // SAFETY: `start` made it for this thread alone.
     if let Some(writer) = unsafe { writer.cast::<Writer>().as_mut() } {
@@ -124,21 +136,22 @@ impl Writer {
         loop {
             let heard = STATE.bell.load(Ordering::Acquire);
             let leaving = STATE.leaving.load(Ordering::Acquire);
-            if !leaving && flushed == 0 {
+            let last = leaving || (gate::request_is_over() && STATE.end_recording());
+            if !last && flushed == 0 {
                 cupti::flush(false);
             }
             let mut block = Block::new(self);
             let busy = block.round();
-            if leaving || told == 0 {
+            if last || told == 0 {
                 block.clocks();
                 block.counts();
             }
-            if leaving {
+            if last {
                 block.put(&Record::Finish);
             }
             block.finish();
-            if leaving {
-                STATE.left.store(true, Ordering::Release);
+            if last {
+                STATE.left.store(leaving, Ordering::Release);
                 return;
             }
             let before = self.nodes;
