@@ -1,9 +1,10 @@
 """A program whose steps replay a CUDA graph of many short kernels, to try windows of the collector and to count what it keeps.
 
-    python3 collector_program.py --steps 600 [--kernels 200] [--layers 8] [--profile 100..200,300..400] [--pace MS] [--json FILE]
+    python3 collector_program.py --steps 600 [--kernels 200] [--layers 8] [--profile 100..200,300..400] [--torch 500..550] [--pace MS]
+                                 [--seconds S] [--json FILE]
 
 A step is one replay inside the range `decode_step`; each captured layer is a range. Steps of --profile lie between cudaProfilerStart
-and cudaProfilerStop. It prints one JSON line: the kernels that it launched by graphs, in all and inside --profile, median microseconds
+and cudaProfilerStop, steps of --torch under torch.profiler, whose kernels are counted. It prints one JSON line: the kernels that it launched by graphs, in all and inside --profile, median microseconds
 of a step inside and outside, and rows of memory: kernels so far, resident bytes, bytes in use on the device.
 """
 
@@ -28,6 +29,8 @@ def main():
     parser.add_argument("--kernels", type=int, default=200)
     parser.add_argument("--layers", type=int, default=8)
     parser.add_argument("--profile", default="")
+    parser.add_argument("--torch", default="")
+    parser.add_argument("--seconds", type=float, default=0.0, help="end after so long, whatever is left of the steps")
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--json")
@@ -47,9 +50,21 @@ def main():
     nvtx.range_pop()
     in_graph = options.kernels // options.layers * options.layers
     times, rows, inside = {True: [], False: []}, [], False
-    profiled = 0
+    profiled, torch_kernels = 0, None
+    torch_from, torch_to = (int(end) for end in (options.torch or "-1..-1").split(".."))
+    ends = time.monotonic() + options.seconds if options.seconds else float("inf")
     cudart = torch.cuda.cudart()
     for step in range(options.steps):
+        if time.monotonic() > ends:
+            break
+        if step == torch_from:
+            torch.cuda.synchronize()
+            profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
+            profiler.start()
+        if step == torch_to:
+            torch.cuda.synchronize()
+            profiler.stop()
+            torch_kernels = sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profiler.events())
         if any(step == start for start, _ in spans):
             torch.cuda.synchronize()
             cudart.cudaProfilerStart()
@@ -73,7 +88,7 @@ def main():
             free, total = torch.cuda.mem_get_info()
             rows.append([(step + 1) * in_graph, resident(), total - free])
     torch.cuda.synchronize()
-    result = {"kernels": options.steps * in_graph, "profiled": profiled, "layers": options.layers, "rows": rows,
+    result = {"kernels": len(times[True] + times[False]) * in_graph, "profiled": profiled, "torch_kernels": torch_kernels, "layers": options.layers, "rows": rows,
               "step_us": {name: round(statistics.median(times[key]), 1) for name, key in (("inside", True), ("outside", False)) if times[key]}}
     text = json.dumps(result)
     print(text, flush=True)

@@ -4,7 +4,7 @@
 #   OUT      folder for what comes back; made if need be
 #   PROGRAM  the llm-perf to run
 #   LIBRARY  its collector, libllm_perf_inject.so
-#   PART     of windows memory graphs costs; all unless told (some 5 minutes)
+#   PART     of windows attach graphs memory costs; all unless told (some 6 minutes)
 # Leaves OUT/summary.txt with PASS or FAIL for every claim and the figures behind them.
 set -u
 if [ $# -lt 3 ]; then
@@ -14,7 +14,7 @@ fi
 mkdir -p "$1"
 out=$(realpath "$1") program=$(realpath "$2") library=$(realpath "$3")
 shift 3
-[ $# -gt 0 ] || set -- windows memory graphs costs
+[ $# -gt 0 ] || set -- windows attach graphs memory costs
 here=$(realpath "$(dirname "$0")")
 work=$(mktemp -d)
 export LLM_PERF_DATA_DIR="$work/data"
@@ -76,6 +76,41 @@ PY
         injected time LLM_PERF_INJECT_WINDOW=3s..5s -- --steps 3000 --pace 3
         claim "a window of time has kernels and one window" '[ "$(value "$out/time.counts" kernels)" -gt 1000 ] && [ "$(value "$out/time.counts" windows)" = 1 ]'
         ;;
+    attach)
+        # Two processes under load: one recorded three times by number, both together by name. The first starts torch.profiler after
+        # that, the second before.
+        "$program" run -- python3 "$here/collector_program.py" --steps 1000000 --seconds 75 --torch 30000..30050 --pace 1 \
+            --json "$out/attached-1.json" >"$out/attached-1.txt" 2>&1 &
+        process_1=$!
+        "$program" run -- python3 "$here/collector_program.py" --steps 1000000 --seconds 75 --torch 2000..2050 --pace 1 \
+            --json "$out/attached-2.json" >"$out/attached-2.txt" 2>&1 &
+        process_2=$!
+        sleep 25
+        say "threads of one that waits: $(ls /proc/"$process_1"/task | wc -l), of ours $(grep -l '^llm-perf' /proc/"$process_1"/task/*/comm 2>/dev/null | wc -l)"
+        for number in 1 2 3; do
+            start=$SECONDS
+            timeout 60 "$program" attach "$process_1" --for 2s --out "$work/attach-$number" >"$out/attach-$number.txt" 2>&1
+            code=$?
+            say "attach $number: exit $code after $((SECONDS - start)) s"
+            cp "$work/attach-$number/metrics.json" "$out/attach-$number-metrics.json" 2>/dev/null
+            claim "attach $number recorded kernels" "[ $code -eq 0 ] && grep -q kernel_count '$out/attach-$number-metrics.json'"
+            python3 - "$out/attach-$number-metrics.json" <<'PY' | tee -a "$summary"
+import json, sys
+metrics = json.load(open(sys.argv[1]))
+print("     kernels", metrics["totals"]["kernel_count"], {one["counter"]: one["value"] for one in metrics["quality"]})
+print("PASS" if metrics["totals"]["kernel_count"] > 10000 else "FAIL", "thousands of kernels in two seconds")
+PY
+        done
+        timeout 60 "$program" attach collector_program.py --for 2s --graph-nodes 1/16 --out "$work/both" >"$out/attach-both.txt" 2>&1
+        say "attach by name: exit $?, files $(ls "$work/both/trace" 2>/dev/null | tr '\n' ' ')"
+        claim "two processes were recorded together" '[ "$(ls "$work/both/trace" | wc -l)" = 2 ]'
+        claim "another user is refused" '! setpriv --reuid 65534 --clear-groups "$program" attach "$process_1" --for 1s >"$out/attach-other.txt" 2>&1 && grep -q "another user" "$out/attach-other.txt"'
+        python3 "$here/wire_counts.py" "$work"/both/trace/*.wire | tee -a "$summary"
+        wait "$process_1" "$process_2"
+        for number in 1 2; do
+            claim "torch.profiler works beside a library that waits ($number)" '[ "$(value "$out/attached-$number.json" torch_kernels)" -gt 5000 ]'
+        done
+        ;;
     graphs)
         injected whole LLM_PERF_INJECT_GRAPHS=whole -- --steps 640
         claim "whole graphs: a row for each launch" '[ "$(value "$out/whole.counts" graphs)" = 640 ]'
@@ -109,11 +144,11 @@ PY
         ;;
     costs)
         python3 "$here/inject_overhead.py" --library "$library" --out "$out/graph-costs.json" --repeats 6 --rounds 4 --steps 40 \
-            --modes plain,again,standby,inject,inject-whole,inject-sampled \
+            --modes plain,again,idle,standby,inject,inject-whole,inject-sampled \
             --program "python3 $here/inject_program.py --layers 24 --tokens 48 --mode graph --turns FOLDER" >"$out/graph-costs.txt" 2>&1
         say "costs of a graph loop: exit $?"; tee -a "$summary" <"$out/graph-costs.txt"
         python3 "$here/inject_overhead.py" --library "$library" --out "$out/eager-costs.json" --repeats 5 --rounds 4 \
-            --modes plain,again,standby,inject >"$out/eager-costs.txt" 2>&1
+            --modes plain,again,idle,standby,inject >"$out/eager-costs.txt" 2>&1
         say "costs of an eager loop: exit $?"; tee -a "$summary" <"$out/eager-costs.txt"
         ;;
     esac

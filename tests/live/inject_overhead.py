@@ -15,7 +15,8 @@ cost turn by turn (each turn over plain's of the same round: the median outside 
 turn, weighed as 15 to 1), the sums of 256 steps, what they would be had nobody disturbed them, and steps before, in and after
 the window, which tells what of the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
-Modes: plain, again (plain as well), loaded (the library inside, never switched on), standby (it waits for cudaProfilerStart), inject,
+Modes: plain, again (plain as well), loaded (the library inside, never switched on), idle (it waits for `attach`), standby (it waits for
+cudaProfilerStart), inject,
 nsys, profiler, light; light-ranges, loaded-ranges and loaded-driver, where ranges or the driver alone load it; inject-whole and
 inject-sampled, which record graphs as a whole and one launch in 16 by its nodes; and for the choice of what ties kernels to launches
 inject-none, inject-records, inject-all-records.
@@ -74,7 +75,9 @@ class Worker:
             program.append("--profiler")
         if self.ours():
             loaders = [variable for ending, variable in LOADERS.items() if self.mode.endswith(ending)] or LOADERS.values()
-            environment.update({variable: options.library for variable in loaders}, LLM_PERF_INJECT_FOLDER=self.folder)
+            environment.update({variable: options.library for variable in loaders})
+            if self.mode != "idle":
+                environment["LLM_PERF_INJECT_FOLDER"] = self.folder
         if self.mode in TIES:
             environment["LLM_PERF_INJECT_TIES"] = TIES[self.mode]
         if self.mode in GRAPHS:
@@ -91,7 +94,7 @@ class Worker:
 
     def ours(self):
         """Whether our library is in it."""
-        return self.mode.startswith(("inject", *WINDOWS))
+        return self.mode.startswith(("inject", "idle", *WINDOWS))
 
     def line(self):
         """What the program says next; None where it has ended or is stuck."""

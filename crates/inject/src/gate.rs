@@ -58,10 +58,12 @@ pub(crate) fn requested(milliseconds: u32) {
 /// Closes the window that somebody asked for when its time has come.
 fn end_request() {
     let until = STATE.until.load(Ordering::Relaxed);
-    if until != 0 && STATE.any_open() && monotonic() >= until {
-        if let Some(log) = log::current() {
-            close(log);
-        }
+    if until != 0
+        && STATE.any_open()
+        && monotonic() >= until
+        && let Some(log) = log::current()
+    {
+        close(log);
     }
 }
 

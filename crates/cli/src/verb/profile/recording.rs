@@ -6,6 +6,7 @@ use flow::command::{Collector, Recording};
 use flow::inject::{InjectSettings, Window};
 use types::UserError;
 
+use crate::graphs::share;
 
 /// Whether and what to record inside a command.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,6 +24,9 @@ pub(crate) struct RecordingArguments {
     /// Record each CUDA graph launch as a whole instead of kernel by kernel
     #[arg(long, requires = "any_command")]
     whole_graphs: bool,
+    /// Record one launch of a CUDA graph in N kernel by kernel and the others as a whole
+    #[arg(long, value_name = "1/N", value_parser = share, requires = "any_command", conflicts_with = "whole_graphs")]
+    graph_nodes: Option<u32>,
 }
 
 /// A collector by its name.
@@ -48,6 +52,7 @@ impl RecordingArguments {
             })?),
             None => None,
         };
-        Ok(Recording { collector, settings: InjectSettings { window, cupti, whole_graphs: self.whole_graphs } })
+        let graphs = if self.whole_graphs { Some(0) } else { self.graph_nodes };
+        Ok(Recording { collector, settings: InjectSettings { window, cupti, graphs } })
     }
 }
