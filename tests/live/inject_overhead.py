@@ -76,7 +76,7 @@ class Worker:
         if self.ours():
             loaders = [variable for ending, variable in LOADERS.items() if self.mode.endswith(ending)] or LOADERS.values()
             environment.update({variable: options.library for variable in loaders})
-            if self.mode != "idle":
+            if not self.mode.startswith(("idle", "attached")):
                 environment["LLM_PERF_INJECT_FOLDER"] = self.folder
         if self.mode in TIES:
             environment["LLM_PERF_INJECT_TIES"] = TIES[self.mode]
@@ -94,7 +94,7 @@ class Worker:
 
     def ours(self):
         """Whether our library is in it."""
-        return self.mode.startswith(("inject", "idle", *WINDOWS))
+        return self.mode.startswith(("inject", "idle", "attached", *WINDOWS))
 
     def line(self):
         """What the program says next; None where it has ended or is stuck."""
@@ -293,4 +293,5 @@ def main():
         json.dump({"results": results, "bytes": sizes}, file)
 
 
-main()
+if __name__ == "__main__":
+    main()

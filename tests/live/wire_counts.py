@@ -13,6 +13,8 @@ CALL, NODE, WINDOW, KERNEL, COPY, FILL, GRAPH, COUNT, FINISH, PROBLEM = 14, 15, 
 NAMES = {CALL: "calls", NODE: "nodes", KERNEL: "kernels", COPY: "copies", FILL: "fills", GRAPH: "graphs", FINISH: "finished"}
 COUNTERS = ["", "dropped", "host_dropped", "threads", "names", "cut", "unknown", "unfinished", "unwritten", "launches", "invalid",
             "outside", "restarts"]
+# Kernels whose graph is looked at.
+LOOKED_AT = 200_000
 
 
 def number(data, at):
@@ -28,6 +30,7 @@ def number(data, at):
 
 def count(path):
     tags, counters, windows, problems = [0] * 256, {}, 0, []
+    whole, nodes = set(), set()
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at, size = 12, len(data)
         while at + 12 <= size and data[at:at + 4] == MARKER:
@@ -43,6 +46,13 @@ def count(path):
                 if tag == COUNT:
                     which, after = number(block, place + 3)
                     counters[COUNTERS[which] if which < len(COUNTERS) else str(which)] = number(block, after)[0]
+                elif tag == GRAPH:
+                    whole.add(number(block, place + 3)[0])
+                elif tag == KERNEL and tags[KERNEL] < LOOKED_AT:
+                    at_field = place + 3
+                    for _ in range(6):  # name, device, context, stream, correlation, node
+                        value, at_field = number(block, at_field)
+                    nodes.add(value >> 32)
                 elif tag == WINDOW:
                     windows += block[place + 3]
                 elif tag == PROBLEM:
@@ -50,7 +60,8 @@ def count(path):
                     problems.append([code, block[after:place + 3 + fields].decode("utf-8", "replace")])
                 place += 3 + fields
     result = {name: tags[tag] for tag, name in NAMES.items() if tags[tag]}
-    return {"file": path, "bytes": size, **result, "windows": windows, "counters": counters, "problems": problems}
+    return {"file": path, "bytes": size, **result, "windows": windows, "counters": counters, "problems": problems,
+            "graphs_whole": sorted(whole)[:8], "graphs_of_nodes": sorted(nodes - {0})[:8]}
 
 
 if __name__ == "__main__":

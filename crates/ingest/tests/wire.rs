@@ -173,35 +173,15 @@ fn a_window_has_the_work_launched_in_it_and_ranges_cut_to_it() {
 fn times_that_were_no_times_are_counted_with_their_share() {
     let mut room = [0; 256];
     let mut block = ::wire::BlockWriter::new(&mut room);
-    for (counter, value) in
-        [(::wire::Counter::TimesInvalid, 3), (::wire::Counter::TimesOutside, 2), (::wire::Counter::Restarts, 1)]
-    {
+    for (counter, value) in [(::wire::Counter::TimesInvalid, 3), (::wire::Counter::TimesOutside, 2)] {
         assert!(block.push(&::wire::Record::Count { counter, value }));
     }
     let timeline = wire::read("x.wire", &[&data("cuda.wire"), block.finish()].concat()).unwrap();
     let all = counters(&timeline);
     assert_eq!(all["device_times_invalid"], (3, Severity::Error));
     assert_eq!(all["device_times_outside"], (2, Severity::Error));
-    assert_eq!(all["collector_restarts"], (1, Severity::Info));
     let row = timeline.quality.iter().find(|row| row.counter == "device_times_invalid").unwrap();
     assert_eq!(row.share, Some(3.0 / (timeline.work.len() as f64 + 5.0)));
-}
-
-#[test]
-fn an_interruption_cuts_a_hole_and_not_the_beginning() {
-    let whole = timeline("eager.wire");
-    let steps: Vec<_> = whole.ranges.iter().filter(|range| whole.name(range.name) == "decode_step").collect();
-    let zero = whole.clock.unix_ns_at_zero.unwrap();
-    let wall = |time: Nanos| u64::try_from((zero + time).get()).unwrap();
-    let mut room = [0; 256];
-    let mut block = ::wire::BlockWriter::new(&mut room);
-    assert!(block.push(&::wire::Record::Window { open: false, time: wall(steps[1].start) }));
-    assert!(block.push(&::wire::Record::Window { open: true, time: wall(steps[1].end.unwrap()) }));
-    let cut = wire::read("cut.wire", &[&data("eager.wire"), block.finish()].concat()).unwrap();
-    let found = cut.ranges.iter().filter(|range| cut.name(range.name) == "decode_step").count();
-    assert_eq!(found, steps.len() - 1);
-    let first = cut.ranges.iter().find(|range| cut.name(range.name) == "decode_step").unwrap();
-    assert_eq!((first.start, first.end), (steps[0].start, steps[0].end));
 }
 
 #[test]

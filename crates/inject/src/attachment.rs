@@ -7,17 +7,17 @@
 //! - [`STANDING_BY`]: attached, and waits for the program to start the CUDA profiler;
 //! - [`ON`]: attached, and records;
 //! - [`DRAINING`]: records no more, the writer thread fetches what there is;
-//! - [`LEAVING`]: to be let go of where CUPTI allows it, at the end of the next call that launches work;
+//! - [`LEAVING`]: to be let go of where that is safe, at the end of the next call that waits for the device;
 //! - [`SWITCHING`]: some thread is between two of these.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::cupti::{self, CallbackFunction, Cupti, problem};
 use crate::once::Once;
 use crate::settings::{InjectSettings, settings};
 use crate::state::STATE;
-use crate::{activity, functions, system};
+use crate::{activity, devices, functions, system};
 
 const OFF: u32 = 0;
 const ON: u32 = 1;
@@ -89,7 +89,7 @@ pub(crate) fn step_back() {
     let Some(settings) = settings() else { return };
     let take = |from| STATE.attachment.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if take(ON) {
-        if STATE.any_open() && !STATE.restarting.load(Ordering::Relaxed) {
+        if STATE.any_open() {
             STATE.attachment.store(ON, Ordering::Release);
             return;
         }
@@ -122,19 +122,46 @@ pub(crate) fn is_draining() -> bool {
     STATE.attachment.load(Ordering::Relaxed) == DRAINING
 }
 
-/// At the end of a call that launches work, where CUPTI may be let go of by its own rules.
+/// Whether CUPTI is to be let go of.
 #[inline]
-pub(crate) fn let_go() {
-    if STATE.attachment.load(Ordering::Relaxed) == LEAVING {
-        finalize();
-    }
+pub(crate) fn is_leaving() -> bool {
+    STATE.attachment.load(Ordering::Relaxed) == LEAVING
 }
 
+/// The thread that lets go of CUPTI just now.
+static FINALIZER: AtomicU32 = AtomicU32::new(0);
+
+/// Lets go of CUPTI: at the end of a call into CUDA, by its documentation, and with nothing running on the device. Graphs that run
+/// write their times into memory that is then gone, and end the process's work with a launch failure. It is therefore done after a
+/// call by which the program waits, when nothing is being captured, and waits for all else that runs.
 #[cold]
-fn finalize() {
+pub(crate) fn finalize() {
     if STATE.attachment.compare_exchange(LEAVING, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
+    FINALIZER.store(system::thread(), Ordering::Release);
+    if devices::wait() {
+        let_go();
+    } else {
+        STATE.attachment.store(LEAVING, Ordering::Release);
+    }
+    FINALIZER.store(0, Ordering::Release);
+}
+
+/// Holds up other threads that are about to launch while CUPTI is let go of, for milliseconds.
+#[inline]
+pub(crate) fn wait_while_finalizing() {
+    const ATTEMPTS: u32 = 100;
+    for _ in 0..ATTEMPTS {
+        let finalizer = FINALIZER.load(Ordering::Acquire);
+        if finalizer == 0 || finalizer == system::thread() {
+            return;
+        }
+        system::sleep(1);
+    }
+}
+
+fn let_go() {
     let code = cupti::loaded().map_or(0, Cupti::finalize);
     if code != 0 {
         problem(code, b"cuptiFinalize");

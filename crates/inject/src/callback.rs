@@ -13,8 +13,10 @@ const ENTER: c_int = 0;
 
 /// Launches of graphs so far, to sample them.
 static GRAPH_LAUNCHES: AtomicU32 = AtomicU32::new(0);
-/// Whether the launch that is under way is recorded by its nodes.
+/// Whether launches are recorded by their nodes just now.
 static SAMPLING: AtomicBool = AtomicBool::new(false);
+/// Launches in a row that are recorded alike: switching costs as much as some launches.
+const BLOCK: u32 = 8;
 
 /// `CUpti_CallbackData`.
 #[repr(C)]
@@ -82,22 +84,24 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
         return;
     }
     if data.site == ENTER {
+        attachment::wait_while_finalizing();
         // A driver call inside a call of the runtime has the same correlation: the outer one is the one recorded.
         let wanted = STATE.is_collecting() && log::current().is_some_and(|log| enter(log, domain));
         // SAFETY: the word is this call's own.
         unsafe { data.kept.write(if wanted { now() } else { 0 }) };
         if wanted {
-            sample(domain, function, true);
+            sample(domain, function);
         }
         return;
     }
     // SAFETY: as above, and it was written on entering.
     let start = unsafe { data.kept.read() };
-    attachment::let_go();
+    if attachment::is_leaving() && functions::waits(packed(domain, function)) {
+        attachment::finalize();
+    }
     if start == 0 || !STATE.is_running() {
         return;
     }
-    sample(domain, function, false);
     if let Some(log) = log::current() {
         let duration = now().saturating_sub(start);
         if domain == RUNTIME {
@@ -118,19 +122,18 @@ fn enter(log: &log::Log, domain: c_int) -> bool {
     inside == 0
 }
 
-/// Around a launch of a graph where they are sampled: has one in so many recorded by its nodes. Another thread's launch in between is
-/// too, which a record of it says.
+/// Before a launch of a graph where they are sampled: has eight launches in a row recorded by their nodes, and so many times as many as
+/// wholes.
 #[inline]
-fn sample(domain: c_int, function: u32, enters: bool) {
+fn sample(domain: c_int, function: u32) {
     let every = STATE.graphs.load(Ordering::Relaxed);
     if every < 2 || !functions::launches_graph(packed(domain, function)) {
         return;
     }
-    if enters && GRAPH_LAUNCHES.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0) {
-        attachment::record_nodes(true);
-        SAMPLING.store(true, Ordering::Relaxed);
-    } else if !enters && SAMPLING.swap(false, Ordering::Relaxed) {
-        attachment::record_nodes(false);
+    let number = GRAPH_LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    let nodes = (number / BLOCK).checked_rem(every) == Some(0);
+    if SAMPLING.swap(nodes, Ordering::Relaxed) != nodes {
+        attachment::record_nodes(nodes);
     }
 }
 

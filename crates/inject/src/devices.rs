@@ -11,10 +11,22 @@ pub(crate) struct Device {
     pub(crate) memory: u64,
 }
 
+type Wait = unsafe extern "C" fn() -> c_int;
 type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
 type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
 type GetUuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
 type GetMemory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
+
+/// Waits for everything that runs in the context of the calling thread; whether it has ended. Where there is no driver, nothing runs.
+pub(crate) fn wait() -> bool {
+    let driver = system::loaded(c"libcuda.so.1");
+    if driver.is_null() {
+        return true;
+    }
+    let wait = system::symbol(driver, c"cuCtxSynchronize");
+    // SAFETY: the driver has a function of this type under this name, by its headers.
+    wait.is_null() || unsafe { core::mem::transmute::<*mut c_void, Wait>(wait)() } == 0
+}
 
 /// The device with that ordinal. None of the functions needs a context, and CUDA is initialised when there is work.
 pub(crate) fn describe(ordinal: u32) -> Option<Device> {

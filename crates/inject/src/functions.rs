@@ -48,6 +48,10 @@ fn listened(name: &[u8]) -> Option<bool> {
 static PROFILER: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 const PROFILER_NAMES: [&[u8]; 4] = [b"cudaProfilerStart", b"cudaProfilerStop", b"cuProfilerStart", b"cuProfilerStop"];
 
+/// Functions that wait for the device, packed.
+static WAITS: [AtomicU32; 16] = [const { AtomicU32::new(0) }; 16];
+const WAIT_NAMES: [&[u8]; 4] = [b"StreamSynchronize", b"EventSynchronize", b"DeviceSynchronize", b"CtxSynchronize"];
+
 /// Functions that launch graphs, packed: of the runtime and the driver, each also with a default stream for each thread.
 static GRAPH_LAUNCHES: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
@@ -60,7 +64,7 @@ fn find() {
         return;
     }
     let mut listening = LISTENED.iter();
-    let mut launching = GRAPH_LAUNCHES.iter();
+    let (mut launching, mut waiting) = (GRAPH_LAUNCHES.iter(), WAITS.iter());
     for (domain, number) in
         [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)))
     {
@@ -76,6 +80,10 @@ fn find() {
         if name.starts_with(b"cudaGraphLaunch") || name.starts_with(b"cuGraphLaunch") {
             take(launching.next());
         }
+        let bare = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu")).unwrap_or_default();
+        if WAIT_NAMES.iter().any(|wait| bare.starts_with(wait)) {
+            take(waiting.next());
+        }
         // A release adds its number to the names of the runtime: `cudaProfilerStart_v4000`.
         take(PROFILER_NAMES.iter().position(|wanted| name.starts_with(wanted)).and_then(|place| PROFILER.get(place)));
     }
@@ -86,6 +94,11 @@ fn find() {
 pub(crate) fn profiles(function: u32) -> Option<bool> {
     let place = PROFILER.iter().position(|slot| slot.load(Ordering::Relaxed) == function)?;
     Some(place.is_multiple_of(2))
+}
+
+/// Whether a function waits for the device.
+pub(crate) fn waits(function: u32) -> bool {
+    WAITS.iter().any(|slot| slot.load(Ordering::Relaxed) == function)
 }
 
 /// Whether a function launches a graph.

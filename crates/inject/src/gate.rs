@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use crate::attachment;
 use crate::log::{self, Log};
-use crate::settings::{InjectSettings, settings};
+use crate::settings::settings;
 use crate::state::STATE;
 use crate::system::{monotonic, now};
 
@@ -90,10 +90,9 @@ pub(crate) fn close(log: &Log) {
     }
 }
 
-/// What the writer thread does for windows after each round: opens and closes those of time, lets go of CUPTI some time after one
-/// has closed, and attaches it anew where it keeps too much memory. `nodes` is how many records it made for nodes of graphs since it
-/// was attached.
-pub(crate) fn settle(nodes: &mut u64) {
+/// What the writer thread does for windows after each round: opens and closes those of time, and lets go of CUPTI some time after one
+/// has closed.
+pub(crate) fn settle() {
     let Some(settings) = settings() else { return };
     let since = STATE.driver_since.load(Ordering::Acquire);
     if let Some(log) = log::current().filter(|_| since != 0 && settings.windows.by_time()) {
@@ -106,15 +105,12 @@ pub(crate) fn settle(nodes: &mut u64) {
         });
     }
     end_request();
-    if restarts(settings, *nodes) {
-        *nodes = 0;
-    }
     let closed = STATE.closed.load(Ordering::Relaxed);
     let over = closed != 0 && monotonic().saturating_sub(closed) > LINGER && !STATE.any_open();
     if over {
         STATE.closed.store(0, Ordering::Relaxed);
     }
-    if over || attachment::is_draining() || STATE.restarting.load(Ordering::Relaxed) {
+    if over || attachment::is_draining() {
         attachment::step_back();
     }
     if settings.windows.by_profiler() && since != 0 && attachment::is_off() {
@@ -122,36 +118,7 @@ pub(crate) fn settle(nodes: &mut u64) {
     }
 }
 
-/// CUPTI keeps 32 bytes of each kernel of a graph for as long as it is attached, and where its pool is used up, after 25 million,
-/// the times of its records are invalid. It is therefore attached anew before; whether that has just happened.
-fn restarts(settings: &InjectSettings, nodes: u64) -> bool {
-    if STATE.restarting.load(Ordering::Relaxed) {
-        if !attachment::is_off() {
-            return false;
-        }
-        STATE.restarting.store(false, Ordering::Relaxed);
-        if STATE.any_open() || !settings.windows.are_there() {
-            attachment::switch_on();
-            STATE.collecting.store(true, Ordering::Relaxed);
-            if let Some(log) = log::current() {
-                log.window(true, now());
-            }
-        }
-        return true;
-    }
-    let due = settings.restart != 0 && nodes >= u64::from(settings.restart) && !STATE.stays.load(Ordering::Relaxed);
-    if due && let Some(log) = log::current() {
-        STATE.restarting.store(true, Ordering::Relaxed);
-        STATE.collecting.store(false, Ordering::Relaxed);
-        log.window(false, now());
-    }
-    false
-}
-
 /// Whether [`settle`] has more to do.
 pub(crate) fn is_settling() -> bool {
-    STATE.closed.load(Ordering::Relaxed) != 0
-        || STATE.any_open()
-        || STATE.restarting.load(Ordering::Relaxed)
-        || attachment::is_draining()
+    STATE.closed.load(Ordering::Relaxed) != 0 || STATE.any_open() || attachment::is_draining()
 }

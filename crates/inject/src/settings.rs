@@ -35,8 +35,6 @@ pub(crate) struct InjectSettings {
     pub(crate) ties: Ties,
     /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none.
     pub(crate) graphs: u32,
-    /// Records of nodes of graphs after which CUPTI is attached anew; zero for never.
-    pub(crate) restart: u32,
     /// Milliseconds between two flushes.
     pub(crate) flush: u32,
     /// When to collect.
@@ -49,9 +47,6 @@ pub(crate) struct InjectSettings {
 
 /// Between two flushes, unless said otherwise: what a killed process loses at most.
 const FLUSH: u32 = 250;
-
-/// Nodes between two restarts, unless said otherwise: 48 MB of what CUPTI keeps.
-const RESTART: u32 = 1_500_000;
 
 impl InjectSettings {
     fn read() -> Self {
@@ -68,7 +63,6 @@ impl InjectSettings {
                 _ => Ties::Calls,
             },
             graphs: graphs(variable(c"LLM_PERF_INJECT_GRAPHS")),
-            restart: number(variable(c"LLM_PERF_INJECT_RESTART")).unwrap_or(RESTART),
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty()),
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),

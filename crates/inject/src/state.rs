@@ -45,8 +45,6 @@ pub(crate) struct State {
     pub(crate) driver_since: AtomicU64,
     /// The device clock when recording was switched on; no record is older.
     pub(crate) since: AtomicU64,
-    /// Whether CUPTI is being let go of and attached anew, to free its memory.
-    pub(crate) restarting: AtomicBool,
     /// Rung when the writer thread has something to do at once.
     pub(crate) bell: AtomicU32,
     /// Whether the writer thread is to finish, and whether it has.
@@ -71,7 +69,6 @@ pub(crate) static STATE: State = State {
     profiled: AtomicBool::new(false),
     driver_since: AtomicU64::new(0),
     since: AtomicU64::new(0),
-    restarting: AtomicBool::new(false),
     bell: AtomicU32::new(0),
     leaving: AtomicBool::new(false),
     left: AtomicBool::new(false),
@@ -122,7 +119,6 @@ impl State {
         self.open.store(0, Ordering::Relaxed);
         self.closed.store(0, Ordering::Relaxed);
         self.profiled.store(false, Ordering::Relaxed);
-        self.restarting.store(false, Ordering::Relaxed);
     }
 
     /// Wakes the writer thread: CUPTI records, or the process leaves.

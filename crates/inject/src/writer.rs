@@ -54,8 +54,6 @@ struct Writer {
     /// Whether the devices were described.
     described: bool,
     ended: u64,
-    /// Records of nodes of graphs since CUPTI was attached.
-    nodes: u64,
     /// The device clock when the buffer that is read was fetched.
     fetched: u64,
     counts: Counts,
@@ -88,7 +86,6 @@ struct Counts {
     names_dropped: u64,
     invalid: u64,
     outside: u64,
-    restarts: u64,
 }
 
 /// Starts the thread.
@@ -154,9 +151,7 @@ impl Writer {
                 STATE.left.store(leaving, Ordering::Release);
                 return;
             }
-            let before = self.nodes;
-            gate::settle(&mut self.nodes);
-            self.counts.restarts += u64::from(self.nodes < before);
+            gate::settle();
             let tick = if busy || gate::is_settling() || STATE.is_attached() { TICK } else { QUIET_TICK };
             system::sleep_until_rung(&STATE.bell, heard, tick);
             let later = |time: u32, every: u32| if time + tick < every { time + tick } else { 0 };
@@ -384,7 +379,6 @@ impl<'w> Block<'w> {
     }
 
     fn kernel(&mut self, kernel: &Kernel) {
-        self.writer.nodes += u64::from(kernel.node != 0);
         let Some(span) = self.span(kernel.start, kernel.end) else { return };
         // SAFETY: the name is a C string that CUPTI keeps.
         let name = unsafe { system::text(kernel.name, wire::LONGEST_TEXT) };
@@ -453,7 +447,6 @@ impl<'w> Block<'w> {
             (Counter::Launches, now.launches),
             (Counter::TimesInvalid, now.invalid),
             (Counter::TimesOutside, now.outside),
-            (Counter::Restarts, now.restarts),
         ] {
             if value > 0 {
                 self.put(&Record::Count { counter, value });

@@ -75,8 +75,6 @@ pub enum Counter {
     TimesInvalid,
     /// Device records with times before recording was switched on, or later than they were fetched.
     TimesOutside,
-    /// Times recording was interrupted to free the memory that CUPTI keeps for kernels of graphs.
-    Restarts,
     /// A counter of a newer collector.
     Other(u32),
 }
@@ -95,7 +93,6 @@ impl Counter {
             Self::Launches => 9,
             Self::TimesInvalid => 10,
             Self::TimesOutside => 11,
-            Self::Restarts => 12,
             Self::Other(number) => number,
         }
     }
@@ -113,7 +110,6 @@ impl Counter {
             9 => Self::Launches,
             10 => Self::TimesInvalid,
             11 => Self::TimesOutside,
-            12 => Self::Restarts,
             other => Self::Other(other),
         }
     }

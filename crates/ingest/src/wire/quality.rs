@@ -86,7 +86,6 @@ impl Losses {
             QualityCounter::some("device_records_unfinished", Severity::Warning, counted(Counter::RecordsUnfinished)),
             of(QualityCounter::some("device_times_invalid", Severity::Error, invalid), invalid + outside + work),
             of(QualityCounter::some("device_times_outside", Severity::Error, outside), invalid + outside + work),
-            QualityCounter::some("collector_restarts", Severity::Info, counted(Counter::Restarts)),
             QualityCounter::some("collector_bytes_unwritten", Severity::Error, counted(Counter::BytesUnwritten)),
             of(QualityCounter::some("launches_without_work", severity, missing), self.launches),
             QualityCounter::some("collector_names_missing", Severity::Warning, self.names_missing),

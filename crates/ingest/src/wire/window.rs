@@ -26,8 +26,7 @@ impl Windows {
             contents.windows.iter().filter_map(|(open, wall)| Some((time(*wall)?, *open))).collect();
         moments.sort_unstable_by_key(|(time, _)| *time);
         let mut spans = Vec::new();
-        // A file without windows was recorded from its beginning, also where an interruption closes and opens one.
-        let mut opened = moments.first().filter(|(_, open)| !open).map(|_| Nanos::ZERO);
+        let mut opened = None;
         for (time, open) in moments {
             match (open, opened) {
                 (true, None) => opened = Some(time),

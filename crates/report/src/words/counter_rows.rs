@@ -307,13 +307,6 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         ],
     },
     CounterWords {
-        counter: "collector_restarts",
-        title: "Interruptions of the recording",
-        remedy: &[
-            "CUPTI was attached anew to free the memory it keeps for kernels of CUDA graphs. Launches in between are not recorded, and ranges count without these parts.",
-        ],
-    },
-    CounterWords {
         counter: "collector_bytes_unwritten",
         title: "Bytes that could not be written",
         remedy: &["The disk was full or not writable. Free some space and record again."],
