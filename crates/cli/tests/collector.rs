@@ -168,6 +168,26 @@ fn a_source_that_has_changed_is_not_exported() {
     assert!(export.stderr.contains("has changed since"), "{}", export.stderr);
 }
 
+#[test]
+fn launches_of_graphs_that_are_sampled_are_scaled_to_all_of_them() {
+    let scratch = Scratch::new();
+    let words = format!("cuda push:decode launch:_Z4normPf {}wait pop", "graph:_Z4gemmPf*10 ".repeat(256));
+    let output = profile(&scratch, &["--graph-nodes", "1/4"], &words);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let kernels = metrics["kernels"].as_array().unwrap();
+    let row = |name: &str| kernels.iter().find(|kernel| kernel["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    let (gemm, norm) = (row("gemm(float *)"), row("norm(float *)"));
+    assert_eq!((&gemm["calls"], &gemm["total_ns"]), (&640.into(), &960_000.into()), "a quarter was recorded");
+    let all = serde_json::json!({"calls": 2560, "total_ns": 3_840_000, "low_ns": 3_840_000, "high_ns": 3_840_000});
+    assert_eq!(gemm["estimate"], all, "launches that take equally long have an interval without width");
+    assert!(norm.get("estimate").is_none(), "{norm}");
+    let quality = metrics["quality"].as_array().unwrap();
+    let sampled = quality.iter().find(|row| row["counter"] == "graph_launches_sampled").unwrap();
+    assert_eq!((&sampled["value"], &sampled["share"]), (&64.into(), &0.25.into()));
+    assert!(quality.iter().all(|row| row["counter"] != "graphs_recorded_whole"));
+}
+
 /// A program that waits to be recorded, started by `run`.
 struct Waiting(std::process::Child);
 

@@ -174,11 +174,17 @@ impl Application {
             }
             "profiler" => {
                 let profiler = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_profiler");
+                if profiler.is_null() {
+                    return;
+                }
                 unsafe { transmute::<*mut c_void, extern "C" fn(bool)>(profiler)(rest == "start") };
             }
             "graph" => {
                 let (name, nodes) = rest.split_once('*').unwrap();
                 let graph = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_graph");
+                if graph.is_null() {
+                    return;
+                }
                 let graph: extern "C" fn(*const c_char, u32) = unsafe { transmute(graph) };
                 graph(CString::new(name).unwrap().as_ptr(), nodes.parse().unwrap());
             }

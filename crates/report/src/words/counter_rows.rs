@@ -425,6 +425,13 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         remedy: &["Operators and shapes of these kernels come from the graph's capture in `{file}`."],
     },
     CounterWords {
+        counter: "graph_launches_sampled",
+        title: "CUDA graph launches recorded kernel by kernel",
+        remedy: &[
+            "The other launches of these graphs count as one kernel each. Kernel rows hold what was recorded; `estimate` in `kernels[]` scales them to all launches.",
+        ],
+    },
+    CounterWords {
         counter: "graphs_recorded_whole",
         title: "CUDA graphs recorded as one kernel",
         remedy: &["Each CUDA graph counts as one kernel here. Record its nodes (nsys: `--cuda-graph-trace=node`)."],
