@@ -661,6 +661,23 @@ fn a_file_of_an_earlier_process_with_the_same_number_is_kept() {
 }
 
 #[test]
+fn a_full_disk_does_not_disturb_the_application_and_keeps_what_there_was_room_for() {
+    let trial = Trial::new();
+    let made = made();
+    let mut command = Command::new("sh");
+    // Larger files cannot be written: the same refusal as that of a full disk, and a signal beside it.
+    command.args(["-c", "ulimit -f 100 && exec \"$APPLICATION\" cuda push:early launch:a pop sleep:400 storm:3000 launch:b*5000 sleep:400 print:alive"]);
+    command.env("APPLICATION", &made.application).env("LLM_PERF_INJECT_CUPTI", &made.cupti);
+    command.env("CUDA_INJECTION64_PATH", &made.library).env("NVTX_INJECTION64_PATH", &made.library);
+    command.env("LLM_PERF_INJECT_FOLDER", trial.folder.path());
+    let output = command.output().unwrap();
+    assert!(output.status.success() && output.stdout == b"alive\n", "{output:?}");
+    let told = trial.file();
+    assert_eq!((told.kernels["a"], told.under["a"].as_slice()), (1, &["early".to_owned()][..]));
+    assert!(told.torn && !told.finished, "nothing says that the file is complete");
+}
+
+#[test]
 fn no_code_path_of_the_library_panics() {
     let library = std::fs::read(&made().library).unwrap();
     let marker = b"llm-perf collector: unreachable panic";

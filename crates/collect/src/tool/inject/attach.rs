@@ -83,8 +83,8 @@ impl Failure for AttachError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoLibrary { .. } => {
-                "start it with `llm-perf run -- COMMAND`, or with the variables that `llm-perf run` prints; a server that runs \
-                 already can be recorded through its profiler: `llm-perf serve --url URL` for vLLM and SGLang"
+                "start it with `llm-perf run -- COMMAND`, or with the variables that `llm-perf run` prints, or under nsys; a \
+                 server that runs already can be recorded through torch.profiler: `llm-perf serve --url URL` for vLLM and SGLang"
             }
             Self::Busy(_) => "wait until the other recording is over",
             Self::NoAnswer { .. } => {
