@@ -195,6 +195,11 @@ fn attach(settings: &InjectSettings) -> bool {
 fn record(settings: &InjectSettings, on: bool, anew: bool) -> bool {
     let Some(cupti) = cupti::loaded() else { return false };
     STATE.attached.store(true, Ordering::Release);
+    if on {
+        // As the kinds below have it: whole, until the first launch.
+        STATE.graph_launches.store(0, Ordering::Relaxed);
+        STATE.sampling.store(false, Ordering::Relaxed);
+    }
     if anew {
         STATE.since.store(cupti::device_clock(), Ordering::Release);
     }

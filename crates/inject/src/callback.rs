@@ -1,20 +1,16 @@
 //! The one function that CUPTI calls: around calls that launch work or keep the host, and when a node of a graph is made.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::cupti::{self, DRIVER, GRAPH_CALLBACKS, NODE_CLONED, RESOURCE, RUNTIME};
 use crate::functions::{self, packed};
 use crate::state::STATE;
 use crate::system::now;
-use crate::{attachment, gate, log};
+use crate::{attachment, devices, gate, log};
 
 const ENTER: c_int = 0;
 
-/// Launches of graphs so far, to sample them.
-static GRAPH_LAUNCHES: AtomicU32 = AtomicU32::new(0);
-/// Whether launches are recorded by their nodes just now.
-static SAMPLING: AtomicBool = AtomicBool::new(false);
 /// Launches in a row that are recorded alike: switching costs as much as some launches.
 const BLOCK: u32 = 8;
 
@@ -102,6 +98,7 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     if start == 0 || !STATE.is_running() {
         return;
     }
+    devices::note(data.context);
     if let Some(log) = log::current() {
         let duration = now().saturating_sub(start);
         if domain == RUNTIME {
@@ -130,9 +127,9 @@ fn sample(domain: c_int, function: u32) {
     if every < 2 || !functions::launches_graph(packed(domain, function)) {
         return;
     }
-    let number = GRAPH_LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    let number = STATE.graph_launches.fetch_add(1, Ordering::Relaxed);
     let nodes = (number / BLOCK).checked_rem(every) == Some(0);
-    if SAMPLING.swap(nodes, Ordering::Relaxed) != nodes {
+    if STATE.sampling.swap(nodes, Ordering::Relaxed) != nodes {
         attachment::record_nodes(nodes);
     }
 }

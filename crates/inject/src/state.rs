@@ -39,6 +39,9 @@ pub(crate) struct State {
     pub(crate) until: AtomicU64,
     /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none.
     pub(crate) graphs: AtomicU32,
+    /// Launches of graphs since recording was switched on, and whether they are recorded by their nodes just now, where they are sampled.
+    pub(crate) graph_launches: AtomicU32,
+    pub(crate) sampling: AtomicBool,
     /// Whether the program has started the CUDA profiler.
     pub(crate) profiled: AtomicBool,
     /// The monotonic clock when the driver started; zero before.
@@ -66,6 +69,8 @@ pub(crate) static STATE: State = State {
     asked: AtomicBool::new(false),
     until: AtomicU64::new(0),
     graphs: AtomicU32::new(1),
+    graph_launches: AtomicU32::new(0),
+    sampling: AtomicBool::new(false),
     profiled: AtomicBool::new(false),
     driver_since: AtomicU64::new(0),
     since: AtomicU64::new(0),

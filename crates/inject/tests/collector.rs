@@ -565,7 +565,7 @@ fn a_library_that_waits_has_no_thread_no_file_and_nothing_attached() {
 
 #[test]
 fn a_process_that_waits_is_recorded_as_often_as_it_is_asked() {
-    let step = "push:step launch:a wait sleep:5 pop ";
+    let step = "push:step launch:a graph:g*2 wait sleep:5 pop ";
     let mut waiting =
         Waiting::start(&format!("cuda push:whole print:ready {}wanted print:end sleep:5000", step.repeat(400)));
     for request in ["300 nodes", "300 whole", "200 1/16"] {
@@ -579,6 +579,10 @@ fn a_process_that_waits_is_recorded_as_often_as_it_is_asked() {
         assert_eq!((&told.windows, &told.under["a"]), (&vec![true, false], &vec!["step".to_owned()]));
         assert!(told.kernels["a"] < 200, "it was over in time: {}", told.kernels["a"]);
     }
+    // Every recording starts with launches by their nodes where they are sampled.
+    let nodes: Vec<_> = told.iter().map(|told| told.kernels.get("g").copied().unwrap_or(0)).collect();
+    assert!(nodes[0] > 10 && nodes[1] == 0 && nodes[2] == 16, "{nodes:?}");
+    assert!(told[0].graphs == 0 && told[1].graphs > 5 && told[2].graphs > 5);
     assert_eq!(waiting.lines.next().unwrap().unwrap(), "0", "nothing is attached any more");
     assert_eq!(waiting.lines.next().unwrap().unwrap(), "end");
     assert_eq!(waiting.threads(), 1);
