@@ -1,9 +1,10 @@
 """Records a program that waits again and again, while its device is busy, and sees it end well.
 
-    python3 collector_cycles.py --library LIB --cycles N --ms MS [--graphs 1/1] [--profile | --eager] -- ARGUMENT...
+    python3 collector_cycles.py --library LIB --cycles N --ms MS [--graphs nodes,whole] [--profile | --windows LIST] -- ARGUMENT...
 
 ARGUMENT... are those of collector_program.py. Each cycle asks for MS milliseconds, by a request file and the signal, as `llm-perf attach`
-does. With --profile the library waits for the CUDA profiler instead, which the arguments start and stop. Printed is one JSON line: how
+does; --graphs is what they ask for in turn. With --profile the library waits for the CUDA profiler instead, which the arguments start
+and stop, with --windows for such ranges or times. Printed is one JSON line: how
 the program ended, cycles that recorded kernels, the fewest kernels of one, kernels of nodes, and what files say went wrong.
 """
 
@@ -23,13 +24,30 @@ SIGNAL = 47
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def threads(process):
+    try:
+        return os.listdir(f"/proc/{process}/task")
+    except OSError:
+        return []
+
+
+def mask(process, thread):
+    """Signals that a thread blocks; all of them where it is gone."""
+    try:
+        with open(f"/proc/{process}/task/{thread}/status") as status:
+            return next(line.split()[1] for line in status if line.startswith("SigBlk"))
+    except (OSError, StopIteration):
+        return "ffffffffffffffff"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--cycles", type=int, default=10)
     parser.add_argument("--ms", type=int, default=300)
-    parser.add_argument("--graphs", default="1/1")
-    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--graphs", default="nodes")
+    parser.add_argument("--profile", action="store_const", const="cudaProfilerApi", dest="windows")
+    parser.add_argument("--windows")
     parser.add_argument("--start", type=float, default=15, help="seconds until the program is at work")
     parser.add_argument("arguments", nargs="*")
     options = parser.parse_args()
@@ -37,28 +55,28 @@ def main():
     environment = dict(os.environ, CUDA_INJECTION64_PATH=library, NVTX_INJECTION64_PATH=library)
     environment.pop("LLM_PERF_INJECT_FOLDER", None)
     folder = tempfile.mkdtemp()
-    if options.profile:
-        environment.update(LLM_PERF_INJECT_FOLDER=folder, LLM_PERF_INJECT_WINDOW="cudaProfilerApi")
+    if options.windows:
+        environment.update(LLM_PERF_INJECT_FOLDER=folder, LLM_PERF_INJECT_WINDOW=options.windows)
     log = tempfile.TemporaryFile()
     program = subprocess.Popen([sys.executable, os.path.join(HERE, "collector_program.py"), *options.arguments], env=environment,
                                stdout=log, stderr=log)
     begun, late = 0, []
-    if not options.profile:
+    if not options.windows:
         shutil.rmtree(folder)
         folder = f"/tmp/llm-perf-attach-{os.geteuid()}-{program.pid}"
         time.sleep(options.start)
-        for _ in range(options.cycles):
+        kinds = options.graphs.split(",")
+        for number in range(options.cycles):
             if program.poll() is not None:
                 break
             os.makedirs(folder, 0o700, exist_ok=True)
             request, before = os.path.join(folder, "request"), len(glob.glob(folder + "/*.wire"))
             with open(request, "w") as file:
-                file.write(f"{options.ms} {options.graphs}")
+                file.write(f"{options.ms} {kinds[number % len(kinds)]}")
             asked = time.monotonic()
             while len(glob.glob(folder + "/*.wire")) == before and time.monotonic() - asked < 5 and program.poll() is None:
-                for thread in os.listdir(f"/proc/{program.pid}/task"):
-                    with open(f"/proc/{program.pid}/task/{thread}/status") as status:
-                        blocked = next(line.split()[1] for line in status if line.startswith("SigBlk"))
+                for thread in threads(program.pid):
+                    blocked = mask(program.pid, thread)
                     if not int(blocked, 16) >> (SIGNAL - 1) & 1:
                         subprocess.run(["kill", f"-{SIGNAL}", thread], check=False)
                         time.sleep(0.02)

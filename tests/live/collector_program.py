@@ -1,7 +1,7 @@
 """A program whose steps replay a CUDA graph of many short kernels, to try windows of the collector and to count what it keeps.
 
     python3 collector_program.py --steps 600 [--kernels 200] [--layers 8] [--profile 100..200,300..400] [--torch 500..550] [--pace MS]
-                                 [--seconds S] [--json FILE]
+                                 [--seconds S] [--eager] [--json FILE]
 
 A step is one replay inside the range `decode_step`; each captured layer is a range. Steps of --profile lie between cudaProfilerStart
 and cudaProfilerStop, steps of --torch under torch.profiler, whose kernels are counted. It prints one JSON line: the kernels that it launched by graphs, in all and inside --profile, median microseconds
@@ -9,6 +9,7 @@ of a step inside and outside, and rows of memory: kernels so far, resident bytes
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -33,6 +34,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.0, help="end after so long, whatever is left of the steps")
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--rows", type=int, default=20)
+    parser.add_argument("--eager", action="store_true", help="launch the kernels one by one, without a graph")
     parser.add_argument("--json")
     options = parser.parse_args()
     spans = [tuple(int(end) for end in span.split("..")) for span in options.profile.split(",") if span]
@@ -41,7 +43,7 @@ def main():
     x.add_(1.0)
     torch.cuda.synchronize()
     nvtx.range_push("capture")
-    with torch.cuda.graph(graph):
+    with contextlib.nullcontext() if options.eager else torch.cuda.graph(graph):
         for layer in range(options.layers):
             nvtx.range_push(f"layer_{layer}")
             for _ in range(options.kernels // options.layers):
@@ -75,7 +77,11 @@ def main():
             inside = False
         began = time.perf_counter()
         nvtx.range_push("decode_step")
-        graph.replay()
+        if options.eager:
+            for _ in range(options.kernels):
+                x.add_(1.0)
+        else:
+            graph.replay()
         if step % 4 == 3 or inside:
             torch.cuda.current_stream().synchronize()
         nvtx.range_pop()

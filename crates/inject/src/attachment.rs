@@ -1,10 +1,11 @@
 //! Whether CUPTI is attached to this process, and records.
 //!
 //! Being attached costs every call into CUDA something, also while nothing is recorded, and more so once anything was. Where
-//! only windows are wanted, CUPTI is therefore attached when one opens and let go of after it:
+//! only windows are wanted, CUPTI is therefore attached when one opens and let go of after it, unless the program has graphs: those
+//! that CUPTI has seen end the program when they are launched without it. Nor is it let go of where somebody may ask again.
 //!
 //! - [`OFF`]: not attached;
-//! - [`STANDING_BY`]: attached, and waits for the program to start the CUDA profiler;
+//! - [`STANDING_BY`]: attached, and records nothing;
 //! - [`ON`]: attached, and records;
 //! - [`DRAINING`]: records no more, the writer thread fetches what there is;
 //! - [`LEAVING`]: to be let go of where that is safe, at the end of the next call that waits for the device;
@@ -54,8 +55,8 @@ pub(crate) fn switch_on() {
             ON => return,
             SWITCHING => system::sleep(1),
             _ if STATE.attachment.compare_exchange(state, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() => {
-                let there = state != OFF || STATE.stays.load(Ordering::Acquire);
-                let on = (there || attach(settings)) && record(settings, true, state == OFF || state == STANDING_BY);
+                let on =
+                    (state != OFF || attach(settings)) && record(settings, true, state == OFF || state == STANDING_BY);
                 STATE.attachment.store(if on { ON } else { OFF }, Ordering::Release);
                 // There is more to fetch from now on.
                 STATE.wake_writer();
@@ -74,7 +75,7 @@ fn driver_is_there(settings: &InjectSettings) -> bool {
 /// Attaches CUPTI where it is not, to hear of nodes of graphs and of the CUDA profiler's functions.
 pub(crate) fn stand_by() {
     let Some(settings) = settings() else { return };
-    if STATE.is_hopeless() || STATE.stays.load(Ordering::Acquire) {
+    if STATE.is_hopeless() {
         return;
     }
     if STATE.attachment.compare_exchange(OFF, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -97,14 +98,25 @@ pub(crate) fn step_back() {
         cupti::flush(true);
         STATE.attachment.store(DRAINING, Ordering::Release);
     } else if take(DRAINING) {
-        if STATE.stays.load(Ordering::Acquire) {
-            listen(settings, false);
-            STATE.attachment.store(OFF, Ordering::Release);
-            return;
+        if stays(settings) {
+            rest(settings);
+        } else {
+            STATE.attached.store(false, Ordering::Release);
+            STATE.attachment.store(LEAVING, Ordering::Release);
         }
-        STATE.attached.store(false, Ordering::Release);
-        STATE.attachment.store(LEAVING, Ordering::Release);
     }
+}
+
+/// Whether CUPTI is not let go of any more, once it was attached.
+fn stays(settings: &InjectSettings) -> bool {
+    settings.waits || settings.windows.by_profiler() || STATE.stays.load(Ordering::Acquire)
+}
+
+/// Stays attached and listens to no launches.
+fn rest(settings: &InjectSettings) {
+    STATE.attached.store(true, Ordering::Release);
+    listen(settings, false);
+    STATE.attachment.store(STANDING_BY, Ordering::Release);
 }
 
 /// Whether CUPTI records.
@@ -131,17 +143,19 @@ pub(crate) fn is_leaving() -> bool {
 /// The thread that lets go of CUPTI just now.
 static FINALIZER: AtomicU32 = AtomicU32::new(0);
 
-/// Lets go of CUPTI: at the end of a call into CUDA, by its documentation, and with nothing running on the device. Graphs that run
-/// write their times into memory that is then gone, and end the process's work with a launch failure. It is therefore done after a
-/// call by which the program waits, when nothing is being captured, and waits for all else that runs.
+/// Lets go of CUPTI: at the end of a call into CUDA, by its documentation, and with nothing running on the device. It is therefore done
+/// after a call by which the program waits, when nothing is being captured, and waits for all else that runs.
 #[cold]
 pub(crate) fn finalize() {
+    let Some(settings) = settings() else { return };
     if STATE.attachment.compare_exchange(LEAVING, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
     FINALIZER.store(system::thread(), Ordering::Release);
-    if devices::wait() {
-        let_go();
+    if stays(settings) {
+        rest(settings);
+    } else if devices::wait() {
+        let_go(settings);
     } else {
         STATE.attachment.store(LEAVING, Ordering::Release);
     }
@@ -161,18 +175,15 @@ pub(crate) fn wait_while_finalizing() {
     }
 }
 
-fn let_go() {
+fn let_go(settings: &InjectSettings) {
     let code = cupti::loaded().map_or(0, Cupti::finalize);
-    if code != 0 {
+    if code == 0 {
+        STATE.attachment.store(OFF, Ordering::Release);
+    } else {
         problem(code, b"cuptiFinalize");
         STATE.stays.store(true, Ordering::Release);
-        STATE.attached.store(true, Ordering::Release);
-        if let Some(settings) = settings() {
-            listen(settings, false);
-        }
+        rest(settings);
     }
-    STATE.attachment.store(OFF, Ordering::Release);
-    STATE.wake_writer();
 }
 
 /// Attaches CUPTI; whether it may be called now.

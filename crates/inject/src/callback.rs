@@ -81,6 +81,9 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     }
     if data.site == ENTER {
         attachment::wait_while_finalizing();
+        if !STATE.stays.load(Ordering::Relaxed) && functions::launches_graph(packed(domain, function)) {
+            STATE.stays.store(true, Ordering::Release);
+        }
         // A driver call inside a call of the runtime has the same correlation: the outer one is the one recorded.
         let wanted = STATE.is_collecting() && log::current().is_some_and(|log| enter(log, domain));
         // SAFETY: the word is this call's own.
@@ -140,6 +143,7 @@ fn sample(domain: c_int, function: u32) {
 unsafe fn on_node(function: u32, data: &ResourceData) {
     // SAFETY: for these callbacks the descriptor is of this type.
     let Some(graph) = (unsafe { data.descriptor.as_ref() }) else { return };
+    STATE.stays.store(true, Ordering::Release);
     if !STATE.is_running() {
         return;
     }

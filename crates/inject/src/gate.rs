@@ -47,12 +47,14 @@ pub(crate) fn profiler(starts: bool) {
     }
 }
 
-/// Somebody outside has asked for a window, from now on for so many milliseconds.
+/// Somebody outside has asked for a window, from now on for so many milliseconds. Where CUPTI is another's it ends at once, and the file
+/// says why.
 pub(crate) fn requested(milliseconds: u32) {
-    STATE.until.store(monotonic().saturating_add(u64::from(milliseconds) * 1_000_000), Ordering::Relaxed);
     if let Some(log) = log::current() {
         open(log);
     }
+    let lasts = if STATE.is_hopeless() { 1 } else { u64::from(milliseconds) * 1_000_000 };
+    STATE.until.store(monotonic().saturating_add(lasts), Ordering::Relaxed);
 }
 
 /// Closes the window that somebody asked for when its time has come.

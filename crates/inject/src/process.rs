@@ -90,7 +90,8 @@ fn begin() {
 /// A recording that was asked for, on a thread of its own.
 extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     let folder = request::folder();
-    if let Some(request) = request::read(&folder)
+    let asked = request::read(&folder);
+    if let Some(Some(request)) = asked
         && let Some(file) = create(&folder).filter(|_| log::prepare())
     {
         FILE.store(file, Ordering::Relaxed);
@@ -103,7 +104,10 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
         STATE.until.store(0, Ordering::Relaxed);
         system::close(FILE.swap(-1, Ordering::Relaxed));
     }
-    request::done(&folder);
+    // What somebody asks for meanwhile is left for the next signal.
+    if asked.is_some() {
+        request::done(&folder);
+    }
     // Unless the process leaves meanwhile.
     for life in [STARTING, RUNNING] {
         let _ = STATE.life.compare_exchange(life, WAITING, Ordering::AcqRel, Ordering::Acquire);

@@ -1,7 +1,7 @@
 //! A recording that somebody outside asks for while the library waits: `llm-perf attach` leaves a file and sends a signal.
 //!
 //! The file is `/tmp/llm-perf-attach-USER-PROCESS/request`. It holds the milliseconds to record and how graphs are recorded, as
-//! `5000 1/16`; it is removed when the recording is over. Files are written next to it. Only the process's own user can send the
+//! `5000 nodes` or `5000 whole`; it is removed when the recording is over. Files are written next to it. Only the process's own user can send the
 //! signal, and that user's program makes the folder for nobody else.
 
 use core::ffi::c_void;
@@ -40,11 +40,12 @@ fn file(folder: &Path) -> Path {
     path
 }
 
-/// What is asked for in a folder.
-pub(crate) fn read(folder: &Path) -> Option<Request> {
+/// What is asked for in a folder; nothing inside where that is not understood, and nothing at all where nobody asks.
+pub(crate) fn read(folder: &Path) -> Option<Option<Request>> {
     let mut room = [0; 64];
     let path = file(folder);
-    parse(system::read_small(path.as_c()?, &mut room).trim_ascii_end())
+    let text = system::read_small(path.as_c()?, &mut room);
+    (!text.is_empty()).then(|| parse(text.trim_ascii_end()))
 }
 
 /// The recording is over.
@@ -57,7 +58,9 @@ pub(crate) fn done(folder: &Path) {
 fn parse(text: &[u8]) -> Option<Request> {
     let space = text.iter().position(|byte| *byte == b' ')?;
     let milliseconds = number(text.get(..space)?).filter(|time| (1..=LONGEST).contains(time))?;
-    Some(Request { milliseconds, graphs: settings::graphs(text.get(space + 1..)?) })
+    // Graphs that were made before CUPTI was attached do not survive that their records are switched, so that they are not sampled.
+    let graphs = settings::graphs(text.get(space + 1..)?).min(1);
+    Some(Request { milliseconds, graphs })
 }
 
 /// Whether the thread that the signal has interrupted holds no lock that starting a thread needs: it sleeps in a system call that
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_request_says_how_long_and_how() {
-        assert_eq!(parse(b"5000 1/16"), Some(Request { milliseconds: 5000, graphs: 16 }));
+        assert_eq!(parse(b"5000 1/16"), Some(Request { milliseconds: 5000, graphs: 1 }));
         assert_eq!(parse(b"1 whole"), Some(Request { milliseconds: 1, graphs: 0 }));
         assert_eq!(parse(b"3600000 nodes"), Some(Request { milliseconds: LONGEST, graphs: 1 }));
         for text in [&b""[..], b"5000", b"0 nodes", b"3600001 nodes", b"-1 nodes", b"x nodes"] {

@@ -51,6 +51,9 @@ const FLUSH: u32 = 250;
 impl InjectSettings {
     fn read() -> Self {
         let folder = variable(c"LLM_PERF_INJECT_FOLDER");
+        let windows = Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty());
+        // Graphs that were made before CUPTI was attached do not survive that their records are switched.
+        let sampled = if windows.are_there() { 1 } else { u32::MAX };
         Self {
             waits: folder.is_empty(),
             folder: Path::of(folder),
@@ -62,9 +65,9 @@ impl InjectSettings {
                 b"none" => Ties::None,
                 _ => Ties::Calls,
             },
-            graphs: graphs(variable(c"LLM_PERF_INJECT_GRAPHS")),
+            graphs: graphs(variable(c"LLM_PERF_INJECT_GRAPHS")).min(sampled),
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
-            windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty()),
+            windows,
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
             rank: rank(),
         }

@@ -26,7 +26,7 @@ pub(crate) struct State {
     pub(crate) hopeless: AtomicBool,
     /// Whether this is the child of a fork whose parent had started the driver, which does not survive that.
     pub(crate) orphaned: AtomicBool,
-    /// Whether CUPTI stays once it was attached, because it could not be let go of.
+    /// Whether CUPTI stays once it was attached, because it could not be let go of or has seen a graph.
     pub(crate) stays: AtomicBool,
     /// Whether calls are recorded right now.
     pub(crate) collecting: AtomicBool,

@@ -13,7 +13,6 @@ use types::{Exit, UserError};
 
 use crate::context::Context;
 use crate::duration::duration;
-use crate::graphs::share;
 use crate::resolution::{self, ModelFlags};
 
 
@@ -33,9 +32,6 @@ pub(crate) struct Arguments {
     /// Record each CUDA graph launch as a whole instead of kernel by kernel
     #[arg(long)]
     whole_graphs: bool,
-    /// Record one launch of a CUDA graph in N kernel by kernel and the others as a whole
-    #[arg(long, value_name = "1/N", value_parser = share, conflicts_with = "whole_graphs")]
-    graph_nodes: Option<u32>,
     /// Model that runs: a built-in name, config.json, folder with one, or GGUF file
     #[arg(long, value_name = "NAME|PATH")]
     model: Option<OsString>,
@@ -51,11 +47,14 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf run -- vllm serve meta-llama/Llama-3.1-8B
   llm-perf attach vllm --for 5s
-  llm-perf attach 4711 --for 500ms --graph-nodes 1/16
+  llm-perf attach 4711 --for 500ms
   llm-perf attach torchrun --for 10s --whole-graphs --out ranks
 
 Only the user a process belongs to can record it, as often as they like. All processes of that name, and \
 those they started, are recorded together. Graphs that were captured before have kernels but no layers.
+
+After the first recording CUPTI stays attached to the process, which costs it some percent until it ends \
+and keeps torch.profiler and nsys from recording it.
 
 Exit codes:
   0 recorded, 1 the process did not respond, 2 no such process, or it was started without the collector, 3 \
@@ -87,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let what = AttachRequest {
         target: arguments.process.clone(),
         duration: arguments.duration,
-        graphs: if arguments.whole_graphs { 0 } else { arguments.graph_nodes.unwrap_or(1) },
+        whole_graphs: arguments.whole_graphs,
     };
     let request = ImportRequest { files: Vec::new(), subject, regions, tables: None, requests: None, memory: MEMORY };
     let run = resolution::run_request("attach", &config, &given, arguments.out.as_deref())?;

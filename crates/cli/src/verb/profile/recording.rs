@@ -25,7 +25,7 @@ pub(crate) struct RecordingArguments {
     #[arg(long, requires = "any_command")]
     whole_graphs: bool,
     /// Record one launch of a CUDA graph in N kernel by kernel and the others as a whole
-    #[arg(long, value_name = "1/N", value_parser = share, requires = "any_command", conflicts_with = "whole_graphs")]
+    #[arg(long, value_name = "1/N", value_parser = share, requires = "any_command", conflicts_with_all = ["whole_graphs", "window"])]
     graph_nodes: Option<u32>,
 }
 

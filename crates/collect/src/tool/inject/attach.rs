@@ -26,8 +26,8 @@ pub struct AttachRequest {
     pub target: String,
     /// For how long.
     pub duration: Duration,
-    /// Launches of CUDA graphs of which one is recorded kernel by kernel: 1 for all of them, 0 for none.
-    pub graphs: u32,
+    /// Whether CUDA graphs are recorded as a whole instead of kernel by kernel.
+    pub whole_graphs: bool,
 }
 
 /// Why no process is recorded.
@@ -286,10 +286,7 @@ fn ask(process: &RunningProcess, request: &AttachRequest) -> Result<(), AttachEr
     for old in wire_files(&folder) {
         let _ = fs::remove_file(old);
     }
-    let graphs = match request.graphs {
-        0 => "whole".to_owned(),
-        every => format!("1/{every}"),
-    };
+    let graphs = if request.whole_graphs { "whole" } else { "nodes" };
     fs::write(&file, format!("{} {graphs}", request.duration.as_millis())).map_err(failed("write", &file))?;
     let start = Instant::now();
     while start.elapsed() < LONGEST_START && process.is_running() {
