@@ -1,9 +1,9 @@
 """Records a program that waits again and again, while its device is busy, and sees it end well.
 
-    python3 collector_cycles.py --library LIB --cycles N --ms MS [--graphs nodes,whole] [--profile | --windows LIST] -- ARGUMENT...
+    python3 collector_cycles.py --library LIB --cycles N --ms MS [--profile | --windows LIST] -- ARGUMENT...
 
 ARGUMENT... are those of collector_program.py. Each cycle asks for MS milliseconds, by a request file and the signal, as `llm-perf attach`
-does; --graphs is what they ask for in turn. With --profile the library waits for the CUDA profiler instead, which the arguments start
+does. With --profile the library waits for the CUDA profiler instead, which the arguments start
 and stop, with --windows for such ranges or times. Printed is one JSON line: how
 the program ended, cycles that recorded kernels, the fewest kernels of one, kernels of nodes, and what files say went wrong.
 """
@@ -45,7 +45,6 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--cycles", type=int, default=10)
     parser.add_argument("--ms", type=int, default=300)
-    parser.add_argument("--graphs", default="nodes")
     parser.add_argument("--profile", action="store_const", const="cudaProfilerApi", dest="windows")
     parser.add_argument("--windows")
     parser.add_argument("--start", type=float, default=15, help="seconds until the program is at work")
@@ -65,14 +64,13 @@ def main():
         shutil.rmtree(folder)
         folder = f"/tmp/llm-perf-attach-{os.geteuid()}-{program.pid}"
         time.sleep(options.start)
-        kinds = options.graphs.split(",")
-        for number in range(options.cycles):
+        for _ in range(options.cycles):
             if program.poll() is not None:
                 break
             os.makedirs(folder, 0o700, exist_ok=True)
             request, before = os.path.join(folder, "request"), len(glob.glob(folder + "/*.wire"))
             with open(request, "w") as file:
-                file.write(f"{options.ms} {kinds[number % len(kinds)]}")
+                file.write(str(options.ms))
             asked = time.monotonic()
             while len(glob.glob(folder + "/*.wire")) == before and time.monotonic() - asked < 5 and program.poll() is None:
                 for thread in threads(program.pid):
@@ -99,7 +97,7 @@ def main():
     print(json.dumps({
         "exit": code, "said": said[-1][:300] if said else "", "cycles_begun": begun, "slowest_start_s": max(late, default=0),
         "files": len(counts), "kernels": [one.get("kernels", 0) for one in counts], "graphs": [one.get("graphs", 0) for one in counts],
-        "graphs_of_nodes": counts[0]["graphs_of_nodes"] if counts else [], "windows": [one["windows"] for one in counts],
+        "graphs_of_nodes": counts[0]["graphs_of_nodes"] if counts else [], "calls": [one.get("calls", 0) for one in counts], "windows": [one["windows"] for one in counts],
         "problems": [one["problems"] for one in counts if one["problems"]], "counters": [one["counters"] for one in counts][:3],
         "unfinished_files": sum(not one.get("finished") for one in counts)}))
 

@@ -2,8 +2,8 @@
 
     python3 collector_table.py --library LIB --model FOLDER --out FILE [--modes LIST] [--rounds 8] [--steps 150] [--libdw DIR]
 
-Modes are those of inject_overhead.py, and attached and attached-whole: the library waits while the engine starts and captures its
-graphs, and records from then on, every node or whole graphs. All run side by side and take turns, one works while the others wait. Printed for each batch and mode: the median step, the cost over plain (medians of each round's own ratio, with the middle half), and tokens a second; then PASS
+Modes are those of inject_overhead.py, and attached: the library waits while the engine starts and captures its graphs, and records from
+then on. All run side by side and take turns, one works while the others wait. Printed for each batch and mode: the median step, the cost over plain (medians of each round's own ratio, with the middle half), and tokens a second; then PASS
 or FAIL for the goals.
 """
 
@@ -22,12 +22,11 @@ import wire_counts
 from inject_overhead import Worker, calm_cores, quartiles, share
 
 BATCHES = (1, 8, 64)
-MODES = "plain,again,idle,attached,attached-whole,inject-sampled,profiler"
+MODES = "plain,again,idle,attached,inject-whole,inject-sampled,profiler"
 # Most that a mode may cost, by mode.
-GOALS = {"idle": 0.005, "attached-whole": 0.02, "inject-sampled": 0.05, "attached": 0.15}
-# What is asked of a library that waits; longer than the table takes.
-REQUESTS = {"attached": "nodes", "attached-whole": "whole"}
-SIGNAL, LONGEST_MS = 47, 900_000
+GOALS = {"idle": 0.005, "inject-whole": 0.02, "inject-sampled": 0.05, "attached": 0.15}
+# A library that waits is asked for longer than the table takes.
+ATTACHED, SIGNAL, LONGEST_MS = "attached", 47, 900_000
 # A second plain process shows what two processes differ by that differ in nothing.
 SAME = "again"
 PATIENCE = 300
@@ -45,7 +44,7 @@ def attach(worker):
     folder = f"/tmp/llm-perf-attach-{os.geteuid()}-{worker.process.pid}"
     os.makedirs(folder, 0o700, exist_ok=True)
     with open(os.path.join(folder, "request"), "w") as file:
-        file.write(f"{LONGEST_MS} {REQUESTS[worker.mode]}")
+        file.write(str(LONGEST_MS))
     for _ in range(100):
         os.kill(worker.process.pid, SIGNAL)
         time.sleep(0.05)
@@ -100,9 +99,8 @@ def main():
             for mode in modes[1:]:
                 if ready(workers[mode]) is None:
                     workers.pop(mode).end()
-            for mode in [mode for mode in workers if mode in REQUESTS]:
-                if not attach(workers[mode]):
-                    workers.pop(mode).end()
+            if ATTACHED in workers and not attach(workers[ATTACHED]):
+                workers.pop(ATTACHED).end()
             time.sleep(1)
             results = {batch: {mode: [] for mode in workers} for batch in BATCHES}
             order, ended = list(workers), set()

@@ -19,7 +19,7 @@ work=$(mktemp -d)
 export VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=WARNING VLLM_CACHE_ROOT="$work/cache"
 cupti=$(ls /usr/local/cuda*/extras/CUPTI/lib64/libcupti.so.1? /usr/local/cuda*/targets/*/lib/libcupti.so.1? 2>/dev/null | head -1)
 export LLM_PERF_INJECT_CUPTI_FALLBACK=$cupti
-modes=${MODES:-plain,again,idle,attached,attached-whole,inject-sampled,profiler}
+modes=${MODES:-plain,again,idle,attached,inject-whole,inject-sampled,profiler}
 [ -z "$libdw" ] || modes=$modes,nsys
 python3 "$here/serving_model.py" "$work/dense" dense >"$out/model.txt" 2>&1 || mkdir -p "$work/dense"
 timeout "${LIMIT:-350}" python3 "$here/collector_table.py" --library "$library" --model "$work/dense" --out "$out/table.json" --modes "$modes" \

@@ -3,11 +3,11 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::attachment;
 use crate::log::{self, Log};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::system::{monotonic, now};
+use crate::{attachment, system};
 
 /// How long after a window CUPTI stays on, for work that was launched in it to end.
 const LINGER: u64 = 50_000_000;
@@ -30,20 +30,58 @@ pub(crate) fn driver_started() {
 /// A range is about to be pushed in a domain whose name is that of the window at `place`.
 pub(crate) fn pushed(log: &Log, domain: u32, place: usize) {
     let Some(settings) = settings() else { return };
-    let effect = settings.windows.pushed(place);
-    if effect.opens {
-        open(log);
-    }
-    if effect.closes {
-        log.close_with_next(domain);
-    }
+    settings.windows.pushed(place, |effect| {
+        if effect.opens {
+            open(log);
+        }
+        if effect.closes {
+            log.close_with_next(domain);
+        }
+    });
 }
 
 /// The program has started the CUDA profiler, or is about to stop it. A call of the runtime and the driver's inside of it count once.
+///
+/// This is called by CUPTI, which must not be switched meanwhile: after some windows that were, it called nobody any more. The writer
+/// thread opens the window, and the program waits for that some milliseconds.
 pub(crate) fn profiler(starts: bool) {
+    const ATTEMPTS: u32 = 100;
+    if STATE.profiled.swap(starts, Ordering::AcqRel) == starts {
+        return;
+    }
+    if !starts {
+        end_profile();
+        return;
+    }
+    STATE.wake_writer();
+    for _ in 0..ATTEMPTS {
+        if STATE.profile_open.load(Ordering::Acquire) && STATE.is_collecting() {
+            return;
+        }
+        system::sleep(1);
+    }
+}
+
+/// Closes the window of the CUDA profiler, where it is open.
+fn end_profile() {
+    if STATE.profile_open.swap(false, Ordering::AcqRel)
+        && let Some(log) = log::current()
+    {
+        close(log);
+    }
+}
+
+/// Opens the window of the CUDA profiler, where the program has started it.
+fn begin_profile() {
+    if !STATE.profiled.load(Ordering::Acquire) || STATE.profile_open.load(Ordering::Acquire) {
+        return;
+    }
     let Some(log) = log::current() else { return };
-    if STATE.profiled.swap(starts, Ordering::AcqRel) != starts {
-        if starts { open(log) } else { close(log) }
+    open(log);
+    STATE.profile_open.store(true, Ordering::Release);
+    // It may have been stopped meanwhile.
+    if !STATE.profiled.load(Ordering::Acquire) {
+        end_profile();
     }
 }
 
@@ -106,6 +144,7 @@ pub(crate) fn settle() {
             }
         });
     }
+    begin_profile();
     end_request();
     let closed = STATE.closed.load(Ordering::Relaxed);
     let over = closed != 0 && monotonic().saturating_sub(closed) > LINGER && !STATE.any_open();

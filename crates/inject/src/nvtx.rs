@@ -178,7 +178,7 @@ fn pop(domain: u32) -> c_int {
     }
     let Some(log) = log::current() else { return NOT_TRACKED };
     let Some(depth) = log.pop(domain) else { return NOT_TRACKED };
-    if log.closes(domain, depth) {
+    while log.closes(domain, depth) {
         gate::close(log);
     }
     depth as c_int

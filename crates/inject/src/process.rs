@@ -91,15 +91,14 @@ fn begin() {
 extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     let folder = request::folder();
     let asked = request::read(&folder);
-    if let Some(Some(request)) = asked
+    if let Some(Some(milliseconds)) = asked
         && let Some(file) = create(&folder).filter(|_| log::prepare())
     {
         FILE.store(file, Ordering::Relaxed);
         log::start_session();
         STATE.hopeless.store(false, Ordering::Relaxed);
-        STATE.graphs.store(request.graphs, Ordering::Relaxed);
         STATE.life.store(RUNNING, Ordering::Release);
-        gate::requested(request.milliseconds);
+        gate::requested(milliseconds);
         writer::write(file);
         STATE.until.store(0, Ordering::Relaxed);
         system::close(FILE.swap(-1, Ordering::Relaxed));

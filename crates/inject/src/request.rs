@@ -1,28 +1,20 @@
 //! A recording that somebody outside asks for while the library waits: `llm-perf attach` leaves a file and sends a signal.
 //!
-//! The file is `/tmp/llm-perf-attach-USER-PROCESS/request`. It holds the milliseconds to record and how graphs are recorded, as
-//! `5000 nodes` or `5000 whole`; it is removed when the recording is over. Files are written next to it. Only the process's own user can send the
+//! The file is `/tmp/llm-perf-attach-USER-PROCESS/request`. It holds the milliseconds to record, as `5000`; it is removed when the
+//! recording is over. Files are written next to it. Only the process's own user can send the
 //! signal, and that user's program makes the folder for nobody else.
 
 use core::ffi::c_void;
 
 use crate::number::number;
 use crate::path::Path;
-use crate::{settings, system};
+use crate::system;
 
 /// The signal: a real-time one far from both ends, where libraries take theirs. It is left alone where the application has taken it.
 pub(crate) const SIGNAL: i32 = 47;
 
 /// Longest recording, in milliseconds: an hour.
 const LONGEST: u32 = 3_600_000;
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) milliseconds: u32,
-    /// See `InjectSettings::graphs`.
-    pub(crate) graphs: u32,
-}
 
 /// The folder of requests for this process.
 pub(crate) fn folder() -> Path {
@@ -40,8 +32,8 @@ fn file(folder: &Path) -> Path {
     path
 }
 
-/// What is asked for in a folder; nothing inside where that is not understood, and nothing at all where nobody asks.
-pub(crate) fn read(folder: &Path) -> Option<Option<Request>> {
+/// The milliseconds asked for in a folder; nothing inside where that is not understood, and nothing at all where nobody asks.
+pub(crate) fn read(folder: &Path) -> Option<Option<u32>> {
     let mut room = [0; 64];
     let path = file(folder);
     let text = system::read_small(path.as_c()?, &mut room);
@@ -55,12 +47,8 @@ pub(crate) fn done(folder: &Path) {
     }
 }
 
-fn parse(text: &[u8]) -> Option<Request> {
-    let space = text.iter().position(|byte| *byte == b' ')?;
-    let milliseconds = number(text.get(..space)?).filter(|time| (1..=LONGEST).contains(time))?;
-    // Graphs that were made before CUPTI was attached do not survive that their records are switched, so that they are not sampled.
-    let graphs = settings::graphs(text.get(space + 1..)?).min(1);
-    Some(Request { milliseconds, graphs })
+fn parse(text: &[u8]) -> Option<u32> {
+    number(text).filter(|time| (1..=LONGEST).contains(time))
 }
 
 /// Whether the thread that the signal has interrupted holds no lock that starting a thread needs: it sleeps in a system call that
@@ -108,11 +96,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_says_how_long_and_how() {
-        assert_eq!(parse(b"5000 1/16"), Some(Request { milliseconds: 5000, graphs: 1 }));
-        assert_eq!(parse(b"1 whole"), Some(Request { milliseconds: 1, graphs: 0 }));
-        assert_eq!(parse(b"3600000 nodes"), Some(Request { milliseconds: LONGEST, graphs: 1 }));
-        for text in [&b""[..], b"5000", b"0 nodes", b"3600001 nodes", b"-1 nodes", b"x nodes"] {
+    fn a_request_says_how_long() {
+        assert_eq!((parse(b"5000"), parse(b"1"), parse(b"3600000")), (Some(5000), Some(1), Some(LONGEST)));
+        for text in [&b""[..], b"0", b"3600001", b"-1", b"x", b"5000 whole"] {
             assert_eq!(parse(text), None);
         }
     }

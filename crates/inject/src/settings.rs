@@ -33,7 +33,8 @@ pub(crate) struct InjectSettings {
     pub(crate) cupti_fallback: Path,
     /// How work is tied to ranges.
     pub(crate) ties: Ties,
-    /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none.
+    /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none. All of them where there are windows:
+    /// a graph that was made before whole graphs were recorded ends the process when it is launched.
     pub(crate) graphs: u32,
     /// Milliseconds between two flushes.
     pub(crate) flush: u32,
@@ -52,8 +53,6 @@ impl InjectSettings {
     fn read() -> Self {
         let folder = variable(c"LLM_PERF_INJECT_FOLDER");
         let windows = Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty());
-        // Graphs that were made before CUPTI was attached do not survive that their records are switched.
-        let sampled = if windows.are_there() { 1 } else { u32::MAX };
         Self {
             waits: folder.is_empty(),
             folder: Path::of(folder),
@@ -65,7 +64,7 @@ impl InjectSettings {
                 b"none" => Ties::None,
                 _ => Ties::Calls,
             },
-            graphs: graphs(variable(c"LLM_PERF_INJECT_GRAPHS")).min(sampled),
+            graphs: if windows.are_there() { 1 } else { graphs(variable(c"LLM_PERF_INJECT_GRAPHS")) },
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows,
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),

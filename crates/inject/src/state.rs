@@ -42,8 +42,9 @@ pub(crate) struct State {
     /// Launches of graphs since recording was switched on, and whether they are recorded by their nodes just now, where they are sampled.
     pub(crate) graph_launches: AtomicU32,
     pub(crate) sampling: AtomicBool,
-    /// Whether the program has started the CUDA profiler.
+    /// Whether the program has started the CUDA profiler, and whether a window is open for that.
     pub(crate) profiled: AtomicBool,
+    pub(crate) profile_open: AtomicBool,
     /// The monotonic clock when the driver started; zero before.
     pub(crate) driver_since: AtomicU64,
     /// The device clock when recording was switched on; no record is older.
@@ -72,6 +73,7 @@ pub(crate) static STATE: State = State {
     graph_launches: AtomicU32::new(0),
     sampling: AtomicBool::new(false),
     profiled: AtomicBool::new(false),
+    profile_open: AtomicBool::new(false),
     driver_since: AtomicU64::new(0),
     since: AtomicU64::new(0),
     bell: AtomicU32::new(0),
@@ -124,6 +126,7 @@ impl State {
         self.open.store(0, Ordering::Relaxed);
         self.closed.store(0, Ordering::Relaxed);
         self.profiled.store(false, Ordering::Relaxed);
+        self.profile_open.store(false, Ordering::Relaxed);
     }
 
     /// Wakes the writer thread: CUPTI records, or the process leaves.

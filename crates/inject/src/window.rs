@@ -57,6 +57,14 @@ pub(crate) struct Effect {
     pub(crate) closes: bool,
 }
 
+impl Window {
+    /// Whether ranges of one name may open both.
+    fn is_named_like(&self, other: &Self) -> bool {
+        let by_name = |window: &Self| matches!(window.when, When::Each | When::Instances(..));
+        by_name(self) && by_name(other) && self.length == other.length && self.name == other.name
+    }
+}
+
 impl Windows {
     /// Reads the list. A part that is not understood matches no range; the program that starts us has checked it.
     pub(crate) fn read(text: &[u8], on_request: bool) -> Self {
@@ -88,15 +96,18 @@ impl Windows {
         })
     }
 
-    /// A range is about to be pushed whose name is that of the window at `place`.
-    pub(crate) fn pushed(&self, place: usize) -> Effect {
-        let Some(entry) = self.entries().get(place) else { return Effect::default() };
+    /// A range is about to be pushed that may open the window at `place`: what that does, to it and to the others of its name.
+    pub(crate) fn pushed(&self, place: usize, mut each: impl FnMut(Effect)) {
+        let Some(entry) = self.entries().get(place) else { return };
         let instance = entry.seen.fetch_add(1, Ordering::Relaxed);
-        match entry.when {
-            When::Instances(from, to) => {
-                Effect { opens: instance == from, closes: instance.checked_add(1) == Some(to) }
-            }
-            _ => Effect { opens: true, closes: true },
+        let same = |other: &&Window| core::ptr::eq(*other, entry) || entry.is_named_like(other);
+        for other in self.entries().iter().filter(same) {
+            each(match other.when {
+                When::Instances(from, to) => {
+                    Effect { opens: instance == from, closes: instance.checked_add(1) == Some(to) }
+                }
+                _ => Effect { opens: true, closes: true },
+            });
         }
     }
 
@@ -185,6 +196,19 @@ mod tests {
         assert_eq!(windows.find(b"cudaProfilerApi"), None, "no range opens it");
         assert!(windows.are_there() && !Windows::read(b"", false).are_there());
         assert!(windows.by_profiler() && !Windows::read(b"prefill", false).by_profiler());
+    }
+
+    #[test]
+    fn every_window_of_a_name_counts_its_instances() {
+        let windows = Windows::read(b"step:1..2,other,step:3..5", false);
+        let mut found = Vec::new();
+        for instance in 0..6 {
+            windows.pushed(windows.find(b"step").unwrap(), |effect| {
+                found.extend(effect.opens.then_some((instance, "opens")));
+                found.extend(effect.closes.then_some((instance, "closes")));
+            });
+        }
+        assert_eq!(found, [(1, "opens"), (1, "closes"), (3, "opens"), (4, "closes")]);
     }
 
     #[test]

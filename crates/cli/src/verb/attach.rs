@@ -29,9 +29,6 @@ pub(crate) struct Arguments {
     /// How long to record, such as 5s or 500ms, at most 1h
     #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = duration)]
     duration: Duration,
-    /// Record each CUDA graph launch as a whole instead of kernel by kernel
-    #[arg(long)]
-    whole_graphs: bool,
     /// Model that runs: a built-in name, config.json, folder with one, or GGUF file
     #[arg(long, value_name = "NAME|PATH")]
     model: Option<OsString>,
@@ -48,10 +45,11 @@ Examples:
   llm-perf run -- vllm serve meta-llama/Llama-3.1-8B
   llm-perf attach vllm --for 5s
   llm-perf attach 4711 --for 500ms
-  llm-perf attach torchrun --for 10s --whole-graphs --out ranks
+  llm-perf attach torchrun --for 10s --out ranks
 
 Only the user a process belongs to can record it, as often as they like. All processes of that name, and \
-those they started, are recorded together. Graphs that were captured before have kernels but no layers.
+those they started, are recorded together. CUDA graphs are recorded kernel by kernel; those that were \
+captured before have no layers.
 
 After the first recording CUPTI stays attached to the process, which costs it some percent until it ends \
 and keeps torch.profiler and nsys from recording it.
@@ -83,11 +81,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     };
     let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?)
         .map_err(|(key, error)| UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}")))?;
-    let what = AttachRequest {
-        target: arguments.process.clone(),
-        duration: arguments.duration,
-        whole_graphs: arguments.whole_graphs,
-    };
+    let what = AttachRequest { target: arguments.process.clone(), duration: arguments.duration };
     let request = ImportRequest { files: Vec::new(), subject, regions, tables: None, requests: None, memory: MEMORY };
     let run = resolution::run_request("attach", &config, &given, arguments.out.as_deref())?;
     let kept = config.without(&UNUSED).to_yaml();

@@ -289,8 +289,8 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
     },
     CounterWords {
         counter: "device_records_unfinished",
-        title: "Kernels running at exit",
-        remedy: &["These kernels were still running when the process ended. Synchronise before exit."],
+        title: "Kernels running when recording ended",
+        remedy: &["These kernels were still running when the process or a window ended. Synchronise before that."],
     },
     CounterWords {
         counter: "device_times_invalid",

@@ -22,7 +22,7 @@ pub(crate) struct RecordingArguments {
     #[arg(long, value_name = "FILE", requires = "any_command")]
     cupti: Option<PathBuf>,
     /// Record each CUDA graph launch as a whole instead of kernel by kernel
-    #[arg(long, requires = "any_command")]
+    #[arg(long, requires = "any_command", conflicts_with = "window")]
     whole_graphs: bool,
     /// Record one launch of a CUDA graph in N kernel by kernel and the others as a whole
     #[arg(long, value_name = "1/N", value_parser = share, requires = "any_command", conflicts_with_all = ["whole_graphs", "window"])]

@@ -26,8 +26,6 @@ pub struct AttachRequest {
     pub target: String,
     /// For how long.
     pub duration: Duration,
-    /// Whether CUDA graphs are recorded as a whole instead of kernel by kernel.
-    pub whole_graphs: bool,
 }
 
 /// Why no process is recorded.
@@ -286,8 +284,7 @@ fn ask(process: &RunningProcess, request: &AttachRequest) -> Result<(), AttachEr
     for old in wire_files(&folder) {
         let _ = fs::remove_file(old);
     }
-    let graphs = if request.whole_graphs { "whole" } else { "nodes" };
-    fs::write(&file, format!("{} {graphs}", request.duration.as_millis())).map_err(failed("write", &file))?;
+    fs::write(&file, request.duration.as_millis().to_string()).map_err(failed("write", &file))?;
     let start = Instant::now();
     while start.elapsed() < LONGEST_START && process.is_running() {
         for thread in process.threads() {
