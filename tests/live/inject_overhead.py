@@ -15,8 +15,10 @@ cost turn by turn (each turn over plain's of the same round: the median outside 
 turn, weighed as 15 to 1), the sums of 256 steps, what they would be had nobody disturbed them, and steps before, in and after
 the window, which tells what of the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
-Modes: plain, again (plain as well), loaded (the library inside, never switched on), inject, nsys, profiler, light; light-ranges,
-loaded-ranges and loaded-driver, where ranges or the driver alone load it; and for the choice of what ties kernels to launches
+Modes: plain, again (plain as well), loaded (the library inside, never switched on), idle (it waits for `attach`), standby (it waits for
+cudaProfilerStart), inject,
+nsys, profiler, light; light-ranges, loaded-ranges and loaded-driver, where ranges or the driver alone load it; inject-whole and
+inject-sampled, which record graphs as a whole and one launch in 16 by its nodes; and for the choice of what ties kernels to launches
 inject-none, inject-records, inject-all-records.
 """
 
@@ -36,7 +38,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
 TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
-WINDOWS = {"light": "light_window", "loaded": "no such range"}
+WINDOWS = {"light": "light_window", "loaded": "no such range", "standby": "cudaProfilerApi"}
+# How graphs are recorded: LLM_PERF_INJECT_GRAPHS.
+GRAPHS = {"inject-whole": "whole", "inject-sampled": "1/16"}
 # What loads the library: ranges, or the driver; both unless a mode ends so.
 LOADERS = {"-ranges": "NVTX_INJECTION64_PATH", "-driver": "CUDA_INJECTION64_PATH"}
 # Turns of a run of --light, steps of each, which turn has the window, and which of its steps the program opens it around.
@@ -71,9 +75,13 @@ class Worker:
             program.append("--profiler")
         if self.ours():
             loaders = [variable for ending, variable in LOADERS.items() if self.mode.endswith(ending)] or LOADERS.values()
-            environment.update({variable: options.library for variable in loaders}, LLM_PERF_INJECT_FOLDER=self.folder)
+            environment.update({variable: options.library for variable in loaders})
+            if not self.mode.startswith(("idle", "attached")):
+                environment["LLM_PERF_INJECT_FOLDER"] = self.folder
         if self.mode in TIES:
             environment["LLM_PERF_INJECT_TIES"] = TIES[self.mode]
+        if self.mode in GRAPHS:
+            environment["LLM_PERF_INJECT_GRAPHS"] = GRAPHS[self.mode]
         kind = self.mode.split("-")[0]
         if kind in WINDOWS:
             environment["LLM_PERF_INJECT_WINDOW"] = WINDOWS[kind]
@@ -86,7 +94,7 @@ class Worker:
 
     def ours(self):
         """Whether our library is in it."""
-        return self.mode.startswith(("inject", *WINDOWS))
+        return self.mode.startswith(("inject", "idle", "attached", *WINDOWS))
 
     def line(self):
         """What the program says next; None where it has ended or is stuck."""
@@ -285,4 +293,5 @@ def main():
         json.dump({"results": results, "bytes": sizes}, file)
 
 
-main()
+if __name__ == "__main__":
+    main()

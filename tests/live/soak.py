@@ -36,7 +36,7 @@ AROUND_GRAPH, AROUND_START = 20, 10
 LOSSES = ("device_records_dropped", "host_records_dropped", "threads_not_collected", "nvtx_names_dropped", "collector_bytes_unwritten",
           "collector_bytes_torn", "collector_bytes_damaged", "collector_files_unfinished", "collector_records_unknown",
           "collector_names_cut", "collector_names_missing", "collector_times_impossible", "collector_problem",
-          "device_records_unfinished")
+          "device_records_unfinished", "device_times_invalid", "device_times_outside")
 
 
 def resident():

@@ -107,7 +107,12 @@ fn outside_stages(times: &Times) -> Option<QualityCounter> {
     (top.count() > 0).then(|| counter.share(part).facts(facts))
 }
 
+/// Graphs without kernels; or where launches were sampled, how many have theirs.
 fn graphs(sums: &DeviceSums) -> Option<QualityCounter> {
+    let (sampled, launches) = sums.graph_launches;
+    if sampled > 0 {
+        return Some(QualityCounter::new("graph_launches_sampled", Severity::Info, sampled).of(launches));
+    }
     let counter = QualityCounter::some("graphs_recorded_whole", Severity::Warning, sums.graphs);
     counter.map(|counter| counter.of(sums.whole.pieces))
 }

@@ -22,7 +22,7 @@ mod student_test;
 use types::Statistics;
 
 pub(crate) use clustered::ClusteredSample;
-pub(crate) use distribution::normal_beyond;
+pub(crate) use distribution::{normal_beyond, student_quantile};
 pub use family::holm;
 pub use outliers::{outliers, warm_up};
 pub use overlap::overlap;

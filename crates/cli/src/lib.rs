@@ -12,6 +12,8 @@ use message::{Messages, Verbosity};
 
 mod bundle;
 mod context;
+mod duration;
+mod graphs;
 mod load;
 mod message;
 mod progress;

@@ -51,6 +51,8 @@ verbs! {
         capacity => Capacity,
     }
     "Profile in depth" {
+        run => Run,
+        attach => Attach,
         deep => Deep,
         regions => Regions,
         fleet => Fleet,

@@ -167,3 +167,128 @@ fn a_source_that_has_changed_is_not_exported() {
     assert_eq!(export.code, 1);
     assert!(export.stderr.contains("has changed since"), "{}", export.stderr);
 }
+
+#[test]
+fn launches_of_graphs_that_are_sampled_are_scaled_to_all_of_them() {
+    let scratch = Scratch::new();
+    let words = format!("cuda push:decode launch:_Z4normPf {}wait pop", "graph:_Z4gemmPf*10 ".repeat(256));
+    let output = profile(&scratch, &["--graph-nodes", "1/4"], &words);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let kernels = metrics["kernels"].as_array().unwrap();
+    let row = |name: &str| kernels.iter().find(|kernel| kernel["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    let (gemm, norm) = (row("gemm(float *)"), row("norm(float *)"));
+    assert_eq!((&gemm["calls"], &gemm["total_ns"]), (&640.into(), &960_000.into()), "a quarter was recorded");
+    let all = serde_json::json!({"calls": 2560, "total_ns": 3_840_000, "low_ns": 3_840_000, "high_ns": 3_840_000});
+    assert_eq!(gemm["estimate"], all, "launches that take equally long have an interval without width");
+    assert!(norm.get("estimate").is_none(), "{norm}");
+    let quality = metrics["quality"].as_array().unwrap();
+    let sampled = quality.iter().find(|row| row["counter"] == "graph_launches_sampled").unwrap();
+    assert_eq!((&sampled["value"], &sampled["share"]), (&64.into(), &0.25.into()));
+    assert!(quality.iter().all(|row| row["counter"] != "graphs_recorded_whole"));
+}
+
+/// A program that waits to be recorded, started by `run`.
+struct Waiting(std::process::Child);
+
+impl Waiting {
+    fn start(scratch: &Scratch, program: &Path, words: &str) -> Self {
+        let mut all = vec!["run", "--", program.to_str().unwrap()];
+        all.extend(words.split_whitespace());
+        let mut command = scratch.command(&all);
+        command.env("LLM_PERF_INJECT_CUPTI", &doubles().0).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+fn steps() -> String {
+    format!("cuda print:ready {}", "push:decode push:decode_step launch:_Z4gemmPf*3 sleep:5 pop pop ".repeat(1500))
+}
+
+#[test]
+fn a_program_started_by_run_is_recorded_while_it_works() {
+    let scratch = Scratch::new();
+    let waiting = Waiting::start(&scratch, &doubles().1, &steps());
+    for out in ["one", "two"] {
+        let id = waiting.0.id().to_string();
+        let output = Output::of(scratch.command(&["attach", &id, "--for", "300ms", "--out", out]));
+        assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+        let metrics = scratch.json(out, "metrics.json");
+        let count = metrics["totals"]["kernel_count"].as_u64().unwrap();
+        assert!((15..400).contains(&count), "{count}");
+        assert_eq!(metrics["kernels"][0]["name"], "gemm(float *)");
+        assert_eq!(metrics["kernels"][0]["stage"], "decode");
+        let verified = Output::of(scratch.command(&["runs", out, "--verify"]));
+        assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+    }
+}
+
+#[test]
+fn all_processes_of_a_name_are_recorded_together() {
+    let scratch = Scratch::new();
+    let program = scratch.path("").join(format!("ranks-{}", std::process::id()));
+    std::fs::copy(&doubles().1, &program).unwrap();
+    let waiting = [Waiting::start(&scratch, &program, &steps()), Waiting::start(&scratch, &program, &steps())];
+    let name = program.file_name().unwrap().to_str().unwrap();
+    let output = Output::of(scratch.command(&["attach", name, "--for", "300ms", "--out", "run"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let mut files: Vec<_> =
+        std::fs::read_dir(scratch.path("run/trace")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    let mut expected: Vec<std::ffi::OsString> =
+        waiting.iter().map(|one| format!("process-{}.wire", one.0.id()).into()).collect();
+    expected.sort();
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_with_what_would_work() {
+    let scratch = Scratch::new();
+    let mut plain = Command::new("sleep").arg("30").spawn().unwrap();
+    let output = Output::of(scratch.command(&["attach", &plain.id().to_string()]));
+    let _ = (plain.kill(), plain.wait());
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("was started without the collector"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("llm-perf run -- COMMAND") && output.stderr.contains("llm-perf serve"),
+        "{}",
+        output.stderr
+    );
+    let output = Output::of(scratch.command(&["attach", "no-such-program-here"]));
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("no running process of yours is `no-such-program-here`"), "{}", output.stderr);
+    // As root a process of somebody else has to be made; otherwise the first one is root's.
+    let mut other = Command::new("sleep");
+    let other = std::os::unix::process::CommandExt::uid(other.arg("30"), 65534).spawn();
+    let id = other.as_ref().map_or(1, std::process::Child::id);
+    let output = Output::of(scratch.command(&["attach", &id.to_string()]));
+    if let Ok(mut other) = other {
+        let _ = (other.kill(), other.wait());
+    }
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("belongs to another user"), "{}", output.stderr);
+    assert!(!scratch.path("tmp").exists(), "no run folder is made");
+}
+
+#[test]
+fn run_prints_what_to_set_and_keeps_the_exit_code() {
+    let scratch = Scratch::new();
+    let output = Output::of(scratch.command(&["run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let names: Vec<_> = output.stdout.lines().filter_map(|line| line.split_once('=')).collect();
+    assert_eq!((names[0].0, names[1].0), ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"));
+    assert!(Path::new(names[0].1).is_file() && names[0].1 == names[1].1);
+    assert_eq!(Output::of(scratch.command(&["run", "--", "sh", "-c", "exit 7"])).code, 7);
+    let output = Output::of(scratch.command(&["run", "--", "/no/such/program"]));
+    assert!(output.code == 1 && output.stderr.contains("cannot start /no/such/program"), "{}", output.stderr);
+}

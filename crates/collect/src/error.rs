@@ -27,6 +27,10 @@ pub enum CollectError {
     #[error("this program was built without the CUDA collector")]
     NoCollector,
 
+    /// Nowhere to keep what outlives a run.
+    #[error("there is no folder for this user's data")]
+    NoUserFolder,
+
     /// The chosen run folder is in use.
     #[error("{} {state}; a run needs a new or empty folder", path.display())]
     OutTaken {
@@ -274,6 +278,7 @@ impl Failure for CollectError {
                 }
                 _ => None,
             },
+            Self::NoUserFolder => Some("set LLM_PERF_DATA_DIR to a folder".to_owned()),
             Self::NoCollector => Some(
                 "the collector is built for Linux with glibc on x86_64 and aarch64; to use one built elsewhere, set \
                  LLM_PERF_INJECT_LIBRARY to its path"

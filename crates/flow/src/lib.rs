@@ -21,6 +21,6 @@ pub use pipeline::{model, target};
 pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, printable, rows_table, wrapped};
 pub use verb::profile::{command, torch};
 pub use verb::{
-    analyze, calibrate, capacity, compare, deep, doctor, export, fleet, import, pack, page, predict, profile, query,
-    regions, runs, serve, show, sweep, unpack, validate, whatif, workload,
+    analyze, attach, calibrate, capacity, compare, deep, doctor, export, fleet, import, pack, page, predict, profile,
+    query, regions, runs, serve, show, sweep, unpack, validate, whatif, workload,
 };

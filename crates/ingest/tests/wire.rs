@@ -170,6 +170,21 @@ fn a_window_has_the_work_launched_in_it_and_ranges_cut_to_it() {
 }
 
 #[test]
+fn times_that_were_no_times_are_counted_with_their_share() {
+    let mut room = [0; 256];
+    let mut block = ::wire::BlockWriter::new(&mut room);
+    for (counter, value) in [(::wire::Counter::TimesInvalid, 3), (::wire::Counter::TimesOutside, 2)] {
+        assert!(block.push(&::wire::Record::Count { counter, value }));
+    }
+    let timeline = wire::read("x.wire", &[&data("cuda.wire"), block.finish()].concat()).unwrap();
+    let all = counters(&timeline);
+    assert_eq!(all["device_times_invalid"], (3, Severity::Error));
+    assert_eq!(all["device_times_outside"], (2, Severity::Error));
+    let row = timeline.quality.iter().find(|row| row.counter == "device_times_invalid").unwrap();
+    assert_eq!(row.share, Some(3.0 / (timeline.work.len() as f64 + 5.0)));
+}
+
+#[test]
 fn a_killed_process_is_told_from_one_that_ended() {
     let timeline = timeline("kill.wire");
     let all = counters(&timeline);

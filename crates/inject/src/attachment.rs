@@ -1,61 +1,44 @@
 //! Whether CUPTI is attached to this process, and records.
 //!
 //! Being attached costs every call into CUDA something, also while nothing is recorded, and more so once anything was. Where
-//! only windows are wanted, CUPTI is therefore attached when one opens and let go of after it:
+//! only windows are wanted, CUPTI is therefore attached when one opens and let go of after it, unless the program has graphs: those
+//! that CUPTI has seen end the program when they are launched without it. Nor is it let go of where somebody may ask again.
 //!
 //! - [`OFF`]: not attached;
+//! - [`STANDING_BY`]: attached, and records nothing;
 //! - [`ON`]: attached, and records;
 //! - [`DRAINING`]: records no more, the writer thread fetches what there is;
-//! - [`LEAVING`]: to be let go of where CUPTI allows it, at the end of the next call that launches work;
+//! - [`LEAVING`]: to be let go of where that is safe, at the end of the next call that waits for the device;
 //! - [`SWITCHING`]: some thread is between two of these.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::cupti::{self, Cupti, problem};
+use crate::cupti::{self, CallbackFunction, Cupti, problem};
+use crate::once::Once;
 use crate::settings::{InjectSettings, settings};
-use crate::{activity, callback, system, window, writer};
+use crate::state::STATE;
+use crate::{activity, devices, functions, system};
 
 const OFF: u32 = 0;
 const ON: u32 = 1;
 const SWITCHING: u32 = 2;
 const DRAINING: u32 = 3;
 const LEAVING: u32 = 4;
+const STANDING_BY: u32 = 5;
 
-static STATE: AtomicU32 = AtomicU32::new(OFF);
-/// Whether the driver has started in this process, or CUPTI was attached, which starts it.
-static DRIVER: AtomicBool = AtomicBool::new(false);
-/// Whether trying again is of no use: CUPTI was not found or refused, or this is the child of a fork.
-static HOPELESS: AtomicBool = AtomicBool::new(false);
-/// Whether functions of CUPTI may be called.
-static ATTACHED: AtomicBool = AtomicBool::new(false);
-/// Whether CUPTI stays once it was attached, because it could not be let go of.
-static STAYS: AtomicBool = AtomicBool::new(false);
 static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// What CUPTI is to call.
+static CALLBACK: Once<CallbackFunction> = Once::new();
 
-/// The driver has started: attaches and switches on, unless only windows are wanted and none is open.
-pub(crate) fn start() {
-    let Some(settings) = settings() else { return };
-    DRIVER.store(true, Ordering::Release);
-    if !settings.windows.are_there() {
-        switch_on();
-        window::begin_without_windows();
-    } else if window::any_open() {
-        switch_on();
-    }
-}
-
-/// Whether functions of CUPTI may be called.
-#[inline]
-pub(crate) fn is_attached() -> bool {
-    ATTACHED.load(Ordering::Acquire)
-}
-
-/// In the child of a fork: where the driver had started, nothing of CUPTI may be called any more.
-pub(crate) fn forget() {
-    ATTACHED.store(false, Ordering::Relaxed);
-    HOPELESS.fetch_or(DRIVER.load(Ordering::Relaxed), Ordering::Relaxed);
-    STATE.store(OFF, Ordering::Relaxed);
+/// Says what CUPTI is to call.
+///
+/// # Safety
+///
+/// Nobody else calls this at the same time, and nobody has before.
+pub(crate) unsafe fn prepare(callback: CallbackFunction) {
+    // SAFETY: by the contract.
+    unsafe { CALLBACK.set(callback) };
 }
 
 /// Has CUPTI record from here on; attaches it first where it is not.
@@ -64,19 +47,19 @@ pub(crate) fn switch_on() {
     // Letting go takes some milliseconds; whoever waits longer does without.
     const ATTEMPTS: u32 = 100;
     for _ in 0..ATTEMPTS {
-        if !driver_is_there(settings) || HOPELESS.load(Ordering::Acquire) {
+        if !driver_is_there(settings) || STATE.is_hopeless() {
             return;
         }
-        let state = STATE.load(Ordering::Acquire);
+        let state = STATE.attachment.load(Ordering::Acquire);
         match state {
             ON => return,
             SWITCHING => system::sleep(1),
-            _ if STATE.compare_exchange(state, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() => {
-                let there = state != OFF || STAYS.load(Ordering::Acquire);
-                let on = (there || attach(settings)) && record(settings, true);
-                STATE.store(if on { ON } else { OFF }, Ordering::Release);
+            _ if STATE.attachment.compare_exchange(state, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() => {
+                let on =
+                    (state != OFF || attach(settings)) && record(settings, true, state == OFF || state == STANDING_BY);
+                STATE.attachment.store(if on { ON } else { OFF }, Ordering::Release);
                 // There is more to fetch from now on.
-                writer::wake();
+                STATE.wake_writer();
                 return;
             }
             _ => {}
@@ -86,84 +69,155 @@ pub(crate) fn switch_on() {
 
 /// Whether the driver has started, as far as can be known: where it does not tell, whether it is in this process at all.
 fn driver_is_there(settings: &InjectSettings) -> bool {
-    DRIVER.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
+    STATE.driver.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
+}
+
+/// Attaches CUPTI where it is not, to hear of nodes of graphs and of the CUDA profiler's functions.
+pub(crate) fn stand_by() {
+    let Some(settings) = settings() else { return };
+    if STATE.is_hopeless() {
+        return;
+    }
+    if STATE.attachment.compare_exchange(OFF, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        let attached = attach(settings);
+        STATE.attachment.store(if attached { STANDING_BY } else { OFF }, Ordering::Release);
+    }
 }
 
 /// After a window: stops recording, and when everything was fetched prepares to let go. Called by the writer thread, each time
 /// after it has fetched what there is.
 pub(crate) fn step_back() {
     let Some(settings) = settings() else { return };
-    let take = |from| STATE.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok();
+    let take = |from| STATE.attachment.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if take(ON) {
-        if window::any_open() {
-            STATE.store(ON, Ordering::Release);
+        if STATE.any_open() {
+            STATE.attachment.store(ON, Ordering::Release);
             return;
         }
-        record(settings, false);
+        record(settings, false, false);
         cupti::flush(true);
-        STATE.store(DRAINING, Ordering::Release);
+        STATE.attachment.store(DRAINING, Ordering::Release);
     } else if take(DRAINING) {
-        if STAYS.load(Ordering::Acquire) {
-            listen(settings, false);
-            STATE.store(OFF, Ordering::Release);
-            return;
+        if stays(settings) {
+            rest(settings);
+        } else {
+            STATE.attached.store(false, Ordering::Release);
+            STATE.attachment.store(LEAVING, Ordering::Release);
         }
-        ATTACHED.store(false, Ordering::Release);
-        STATE.store(LEAVING, Ordering::Release);
     }
+}
+
+/// Whether CUPTI is not let go of any more, once it was attached.
+fn stays(settings: &InjectSettings) -> bool {
+    settings.waits || settings.windows.by_profiler() || STATE.stays.load(Ordering::Acquire)
+}
+
+/// Stays attached and listens to no launches.
+fn rest(settings: &InjectSettings) {
+    STATE.attached.store(true, Ordering::Release);
+    listen(settings, false);
+    STATE.attachment.store(STANDING_BY, Ordering::Release);
+}
+
+/// Whether CUPTI records.
+pub(crate) fn is_on() -> bool {
+    matches!(STATE.attachment.load(Ordering::Acquire), ON | SWITCHING)
+}
+
+/// Whether CUPTI is not attached.
+pub(crate) fn is_off() -> bool {
+    STATE.attachment.load(Ordering::Acquire) == OFF
 }
 
 /// Whether [`step_back`] has more to do.
 pub(crate) fn is_draining() -> bool {
-    STATE.load(Ordering::Relaxed) == DRAINING
+    STATE.attachment.load(Ordering::Relaxed) == DRAINING
 }
 
-/// At the end of a call that launches work, where CUPTI may be let go of by its own rules.
+/// Whether CUPTI is to be let go of.
 #[inline]
-pub(crate) fn let_go() {
-    if STATE.load(Ordering::Relaxed) == LEAVING {
-        finalize();
-    }
+pub(crate) fn is_leaving() -> bool {
+    STATE.attachment.load(Ordering::Relaxed) == LEAVING
 }
 
+/// The thread that lets go of CUPTI just now.
+static FINALIZER: AtomicU32 = AtomicU32::new(0);
+
+/// Lets go of CUPTI: at the end of a call into CUDA, by its documentation, and with nothing running on the device. It is therefore done
+/// after a call by which the program waits, when nothing is being captured, and waits for all else that runs.
 #[cold]
-fn finalize() {
-    if STATE.compare_exchange(LEAVING, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+pub(crate) fn finalize() {
+    let Some(settings) = settings() else { return };
+    if STATE.attachment.compare_exchange(LEAVING, SWITCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
-    let code = cupti::loaded().map_or(0, Cupti::finalize);
-    if code != 0 {
-        problem(code, b"cuptiFinalize");
-        STAYS.store(true, Ordering::Release);
-        ATTACHED.store(true, Ordering::Release);
-        if let Some(settings) = settings() {
-            listen(settings, false);
-        }
+    FINALIZER.store(system::thread(), Ordering::Release);
+    if stays(settings) {
+        rest(settings);
+    } else if devices::wait() {
+        let_go(settings);
+    } else {
+        STATE.attachment.store(LEAVING, Ordering::Release);
     }
-    STATE.store(OFF, Ordering::Release);
+    FINALIZER.store(0, Ordering::Release);
+}
+
+/// Holds up other threads that are about to launch while CUPTI is let go of, for milliseconds.
+#[inline]
+pub(crate) fn wait_while_finalizing() {
+    const ATTEMPTS: u32 = 100;
+    for _ in 0..ATTEMPTS {
+        let finalizer = FINALIZER.load(Ordering::Acquire);
+        if finalizer == 0 || finalizer == system::thread() {
+            return;
+        }
+        system::sleep(1);
+    }
+}
+
+fn let_go(settings: &InjectSettings) {
+    let code = cupti::loaded().map_or(0, Cupti::finalize);
+    if code == 0 {
+        STATE.attachment.store(OFF, Ordering::Release);
+    } else {
+        problem(code, b"cuptiFinalize");
+        STATE.stays.store(true, Ordering::Release);
+        rest(settings);
+    }
 }
 
 /// Attaches CUPTI; whether it may be called now.
 fn attach(settings: &InjectSettings) -> bool {
-    let attached = cupti::load(settings).and_then(|cupti| cupti.attach(callback::called));
+    let attached = cupti::load(settings).zip(CALLBACK.get()).and_then(|(cupti, called)| cupti.attach(*called));
     let Some(subscriber) = attached else {
-        HOPELESS.store(true, Ordering::Release);
+        STATE.hopeless.store(true, Ordering::Release);
         return false;
     };
-    DRIVER.store(true, Ordering::Release);
+    STATE.driver.store(true, Ordering::Release);
     SUBSCRIBER.store(subscriber, Ordering::Release);
-    ATTACHED.store(true, Ordering::Release);
+    STATE.attached.store(true, Ordering::Release);
+    if let Some(cupti) = cupti::loaded().filter(|_| settings.windows.by_profiler()) {
+        functions::listen_to_profiler(cupti, subscriber);
+    }
     true
 }
 
-/// Switches records and callbacks.
-fn record(settings: &InjectSettings, on: bool) -> bool {
+/// Switches records and callbacks. `anew` is whether no record can be left of an earlier time.
+fn record(settings: &InjectSettings, on: bool, anew: bool) -> bool {
     let Some(cupti) = cupti::loaded() else { return false };
-    ATTACHED.store(true, Ordering::Release);
+    STATE.attached.store(true, Ordering::Release);
+    if on {
+        // As the kinds below have it: whole, until the first launch.
+        STATE.graph_launches.store(0, Ordering::Relaxed);
+        STATE.sampling.store(false, Ordering::Relaxed);
+    }
+    if anew {
+        STATE.since.store(cupti::device_clock(), Ordering::Release);
+    }
     let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
     let graphs = [activity::GRAPH_TRACE];
     let calls = [activity::RUNTIME, activity::DRIVER];
-    let graphs = graphs.iter().filter(|_| settings.whole_graphs);
+    let graphs = graphs.iter().filter(|_| STATE.graphs.load(Ordering::Relaxed) != 1);
     let calls = calls.iter().filter(|_| settings.ties == crate::settings::Ties::AllRecords);
     for kind in kinds.iter().chain(graphs).chain(calls) {
         cupti.switch_kind(*kind, on);
@@ -175,9 +229,18 @@ fn record(settings: &InjectSettings, on: bool) -> bool {
     true
 }
 
+/// Has the launches of graphs that follow recorded by their nodes, or as a whole.
+pub(crate) fn record_nodes(on: bool) {
+    if STATE.attachment.load(Ordering::Acquire) == ON
+        && let Some(cupti) = cupti::loaded()
+    {
+        cupti.switch_kind(activity::GRAPH_TRACE, !on);
+    }
+}
+
 /// Switches callbacks around launching calls.
 fn listen(settings: &InjectSettings, on: bool) {
     if let Some(cupti) = cupti::loaded() {
-        callback::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
+        functions::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
     }
 }

@@ -7,15 +7,27 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use crate::activity::{NEWEST_CHECKED, OLDEST};
-use crate::callback::{self, CallbackFunction};
 use crate::catalogue::{self, Kind};
 use crate::once::Once;
 use crate::settings::{InjectSettings, Ties};
-use crate::{attachment, buffers, system};
+use crate::state::STATE;
+use crate::{buffers, system};
 
 type Code = c_int;
 type Request = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Complete = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+
+pub(crate) type CallbackFunction = unsafe extern "C" fn(*mut c_void, c_int, u32, *const c_void);
+
+/// `CUpti_CallbackDomain`.
+pub(crate) const DRIVER: c_int = 1;
+pub(crate) const RUNTIME: c_int = 2;
+pub(crate) const RESOURCE: c_int = 3;
+
+/// A node of a graph was made, or copied from another graph's.
+const NODE_CREATED: u32 = 13;
+pub(crate) const NODE_CLONED: u32 = 20;
+pub(crate) const GRAPH_CALLBACKS: [u32; 2] = [NODE_CREATED, NODE_CLONED];
 
 /// Names of the library, newest first.
 const NAMES: [&core::ffi::CStr; 3] = [c"libcupti.so.13", c"libcupti.so.12", c"libcupti.so"];
@@ -96,7 +108,7 @@ pub(crate) fn problem(code: Code, what: &[u8]) {
 /// CUPTI, while it may be called.
 #[inline]
 fn attached() -> Option<&'static Cupti> {
-    if attachment::is_attached() { CUPTI.get() } else { None }
+    if STATE.is_attached() { CUPTI.get() } else { None }
 }
 
 /// CUPTI, once it was loaded.
@@ -249,9 +261,9 @@ impl Cupti {
             // SAFETY: a number only.
             unsafe { thread_numbers(THREADS_OF_THE_SYSTEM) };
         }
-        for function in callback::GRAPH_CALLBACKS {
+        for function in GRAPH_CALLBACKS {
             // SAFETY: the subscriber is ours. A release that does not know the function refuses, and graphs have no nodes.
-            unsafe { (self.enable_callback)(1, subscriber, callback::RESOURCE, function) };
+            unsafe { (self.enable_callback)(1, subscriber, RESOURCE, function) };
         }
         Some(subscriber)
     }
@@ -273,7 +285,7 @@ impl Cupti {
 
     /// Switches the callback of a function, or CUPTI's own records of it.
     pub(crate) fn switch_function(&self, subscriber: *mut c_void, domain: c_int, function: u32, ties: Ties, on: bool) {
-        let records = if domain == callback::DRIVER { self.driver_records } else { self.runtime_records };
+        let records = if domain == DRIVER { self.driver_records } else { self.runtime_records };
         match (ties, records) {
             // SAFETY: numbers only.
             (Ties::Records, Some(records)) => unsafe { records(function, u8::from(on)) },

@@ -7,6 +7,11 @@
 //! - a call that launches work, and a range, is written by its own thread into that thread's log, a ring of fixed size;
 //! - the writer thread turns both into `wire` records and appends them to the process's own file.
 //!
+//! What it is doing is in one place, `state`: `nvtx` and `callback` are called by others and write it, `writer` reads it. `process`
+//! starts and joins them.
+//!
+//! Where no folder is named it waits: nothing is recorded, and there is no thread, until `llm-perf attach` asks for it.
+//!
 //! Rules, because this runs inside other people's programs: nothing here waits for anything on a thread of the
 //! application (at exit for a bounded time), all memory has a fixed bound, what does not fit is dropped and counted, no
 //! code path panics (a test looks for the panic handler in the library and must not find it), and a process that never
@@ -21,12 +26,18 @@ mod catalogue;
 mod cupti;
 mod devices;
 mod exit;
+mod functions;
+mod gate;
 mod log;
+mod number;
 mod nvtx;
 mod once;
 mod path;
 mod process;
+mod request;
 mod settings;
+mod state;
+mod step;
 mod system;
 mod texts;
 mod window;
@@ -39,7 +50,9 @@ use core::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjection() -> c_int {
     if process::start() {
-        attachment::start();
+        gate::driver_started();
+    } else {
+        process::driver_started();
     }
     1
 }
@@ -54,7 +67,7 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(
     export_table: Option<unsafe extern "C" fn(u32) -> *const c_void>,
 ) -> c_int {
     let Some(export_table) = export_table else { return 0 };
-    if !process::start() {
+    if !process::start() && !process::is_waiting() {
         return 0;
     }
     // SAFETY: by the contract of this function.

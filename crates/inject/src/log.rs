@@ -9,7 +9,6 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::system;
-use crate::window::{self, Pop};
 
 /// Words of a ring: half a mebibyte, some 16,000 launches, of which the writer fetches all every few milliseconds.
 const WORDS: u32 = 1 << 16;
@@ -61,6 +60,8 @@ pub(crate) struct Log {
     /// Of the thread.
     pub(crate) thread: Cell<u32>,
     generation: Cell<u32>,
+    /// The recording that its depths are of.
+    session: Cell<u32>,
     ended: AtomicBool,
     /// Set while an entry is written: a signal handler that comes between is not let in.
     busy: Cell<bool>,
@@ -76,6 +77,8 @@ pub(crate) struct Log {
 static LOGS: [AtomicPtr<Log>; MOST_LOGS] = [const { AtomicPtr::new(null_mut()) }; MOST_LOGS];
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 static GENERATION: AtomicU32 = AtomicU32::new(1);
+/// Recordings so far: what was open in an earlier one is not known to be.
+static SESSION: AtomicU32 = AtomicU32::new(0);
 static WITHOUT_LOG: AtomicU64 = AtomicU64::new(0);
 
 /// Makes ready for logs; once per process.
@@ -96,6 +99,12 @@ pub(crate) fn forget_all() {
         slot.store(null_mut(), Ordering::Relaxed);
     }
     WITHOUT_LOG.store(0, Ordering::Relaxed);
+}
+
+/// A recording starts: what is left in the logs is of an earlier one. For the writer thread only.
+pub(crate) fn start_session() {
+    SESSION.fetch_add(1, Ordering::Relaxed);
+    drain_all(&mut 0, |_, _| {});
 }
 
 /// Entries that found no log.
@@ -123,7 +132,12 @@ pub(crate) fn current() -> Option<&'static Log> {
     // SAFETY: the value of the key is null or a log that is in use for as long as this thread lives.
     let log = unsafe { system::thread_value(key).cast::<Log>().as_ref() };
     match log {
-        Some(log) if log.generation.get() == GENERATION.load(Ordering::Relaxed) => Some(log),
+        Some(log) if log.generation.get() == GENERATION.load(Ordering::Relaxed) => {
+            if log.session.get() != SESSION.load(Ordering::Relaxed) {
+                log.forget();
+            }
+            Some(log)
+        }
         _ => create(key),
     }
 }
@@ -136,6 +150,7 @@ fn create(key: u32) -> Option<&'static Log> {
     let placed = made.and_then(|log| {
         log.thread.set(system::thread());
         log.generation.set(GENERATION.load(Ordering::Relaxed));
+        log.session.set(SESSION.load(Ordering::Relaxed));
         let free = |slot: &&AtomicPtr<Log>| {
             slot.compare_exchange(null_mut(), memory, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
@@ -157,23 +172,42 @@ fn create(key: u32) -> Option<&'static Log> {
 }
 
 impl Log {
+    /// What was open in an earlier recording.
+    #[cold]
+    fn forget(&self) {
+        self.session.set(SESSION.load(Ordering::Relaxed));
+        self.inside_runtime.set(0);
+        self.depths.iter().for_each(|depth| depth.set(0));
+        self.closing.iter().for_each(|closing| closing.set((0, 0)));
+    }
+
     /// A call that launches work, or waits for it.
     #[inline]
     pub(crate) fn call(&self, function: u32, start: u64, duration: u64, correlation: u32) {
         self.write(Kind::Call, function, start, duration, u64::from(correlation), &[]);
     }
 
+    /// The pop of the next range that is pushed in a domain closes a window.
+    pub(crate) fn close_with_next(&self, domain: u32) {
+        if let Some(depth) = self.depth(domain)
+            && let Some(free) = self.closing.iter().find(|closing| closing.get().0 == 0)
+        {
+            free.set((domain.wrapping_add(1), depth.get()));
+        }
+    }
+
+    /// Whether the pop that left so many ranges open in a domain closes a window.
+    pub(crate) fn closes(&self, domain: u32, depth: u32) -> bool {
+        let closes = |closing: &&Cell<(u32, u32)>| closing.get() == (domain.wrapping_add(1), depth);
+        let found = self.closing.iter().find(closes);
+        found.inspect(|closing| closing.set((0, 0))).is_some()
+    }
+
     /// A range is pushed; how many were open before.
-    pub(crate) fn push(&self, domain: u32, called: RangeName<'_>, window: Option<usize>) -> u32 {
+    pub(crate) fn push(&self, domain: u32, called: RangeName<'_>) -> u32 {
         let Some(slot) = self.depth(domain) else { return 0 };
         let depth = slot.get();
         slot.set(depth.wrapping_add(1));
-        if let Some(place) = window
-            && window::pushed(self, place) == Pop::Close
-            && let Some(free) = self.closing.iter().find(|closing| closing.get().0 == 0)
-        {
-            free.set((domain.wrapping_add(1), depth));
-        }
         // The time is taken last, so that nothing done here counts as the range's.
         let (text, registered) = parts(called);
         self.write(Kind::Push, domain, system::now(), u64::from(depth), registered, text);
@@ -187,11 +221,6 @@ impl Log {
         let depth = slot.get().checked_sub(1)?;
         slot.set(depth);
         self.write(Kind::Pop, domain, now, u64::from(depth), 0, &[]);
-        let closes = |closing: &&Cell<(u32, u32)>| closing.get() == (domain.wrapping_add(1), depth);
-        if let Some(closing) = self.closing.iter().find(closes) {
-            closing.set((0, 0));
-            window::close(self);
-        }
         Some(depth)
     }
 

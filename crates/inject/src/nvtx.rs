@@ -7,11 +7,9 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::catalogue;
 use crate::log::{self, RangeName};
-use crate::process;
 use crate::settings::settings;
-use crate::system;
+use crate::{catalogue, gate, process, system};
 
 const CALLBACKS: u32 = 1;
 const CORE: c_int = 1;
@@ -167,14 +165,23 @@ fn push(domain: u32, called: RangeName<'_>, window: Option<usize>) -> c_int {
     if !process::is_running() {
         return NOT_TRACKED;
     }
-    log::current().map_or(NOT_TRACKED, |log| log.push(domain, called, window) as c_int)
+    let Some(log) = log::current() else { return NOT_TRACKED };
+    if let Some(place) = window {
+        gate::pushed(log, domain, place);
+    }
+    log.push(domain, called) as c_int
 }
 
 fn pop(domain: u32) -> c_int {
     if !process::is_running() {
         return NOT_TRACKED;
     }
-    log::current().and_then(|log| log.pop(domain)).map_or(NOT_TRACKED, |depth| depth as c_int)
+    let Some(log) = log::current() else { return NOT_TRACKED };
+    let Some(depth) = log.pop(domain) else { return NOT_TRACKED };
+    while log.closes(domain, depth) {
+        gate::close(log);
+    }
+    depth as c_int
 }
 
 fn start(domain: u32, called: RangeName<'_>) -> u64 {

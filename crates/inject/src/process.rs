@@ -1,18 +1,13 @@
 //! Whether this process is collected, and what becomes of that in the child of a fork.
 
-use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::path::Path;
 use crate::settings::{self, InjectSettings};
-use crate::{attachment, catalogue, exit, log, system, window, writer};
+use crate::state::{IDLE, OFF, RUNNING, STARTING, STATE, WAITING};
+use crate::{attachment, callback, catalogue, exit, gate, log, request, system, writer};
 
-const IDLE: u32 = 0;
-const STARTING: u32 = 1;
-const RUNNING: u32 = 2;
-const OFF: u32 = 3;
-
-static STATE: AtomicU32 = AtomicU32::new(IDLE);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
 
@@ -21,12 +16,17 @@ const MOST_FILES: u32 = 1000;
 
 /// Starts collecting, where that was not done; whether this process is collected.
 pub(crate) fn start() -> bool {
-    match STATE.compare_exchange(IDLE, STARTING, Ordering::AcqRel, Ordering::Acquire) {
+    match STATE.life.compare_exchange(IDLE, STARTING, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             // SAFETY: only whoever moves the state from idle to starting gets here.
-            let started = unsafe { settings::prepare() }.is_some_and(start_writer);
-            STATE.store(if started { RUNNING } else { OFF }, Ordering::Release);
-            started
+            let settings = unsafe { settings::prepare() };
+            let life = match settings {
+                Some(settings) if settings.waits => wait(),
+                Some(settings) if start_writer(settings) => RUNNING,
+                _ => OFF,
+            };
+            STATE.life.store(life, Ordering::Release);
+            life == RUNNING
         }
         Err(state) => state == RUNNING,
     }
@@ -35,39 +35,114 @@ pub(crate) fn start() -> bool {
 /// Whether this process is collected. In the child of a fork this starts it, at the first thing there is to record.
 #[inline]
 pub(crate) fn is_running() -> bool {
-    match STATE.load(Ordering::Acquire) {
+    match STATE.life.load(Ordering::Acquire) {
         RUNNING => true,
         IDLE => start(),
+        WAITING if STATE.asked.load(Ordering::Relaxed) => {
+            begin();
+            false
+        }
         _ => false,
     }
 }
 
-/// No more collecting; whether there was any.
-pub(crate) fn stop() -> bool {
-    STATE.compare_exchange(RUNNING, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
+/// Whether nothing happens until somebody asks for a recording.
+pub(crate) fn is_waiting() -> bool {
+    STATE.life.load(Ordering::Acquire) == WAITING
+}
+
+/// The driver has started, in a process that waits.
+pub(crate) fn driver_started() {
+    STATE.driver.store(true, Ordering::Release);
+}
+
+/// Waits to be asked; no more where the application has taken the signal.
+fn wait() -> u32 {
+    if !system::handle(request::SIGNAL, asked) {
+        return OFF;
+    }
+    register();
+    WAITING
+}
+
+/// The signal: somebody asks for a recording. Where the thread that it has interrupted may not start another, the next range does.
+extern "C" fn asked(_: c_int, _: *mut c_void, context: *mut c_void) {
+    if !is_waiting() {
+        return;
+    }
+    STATE.asked.store(true, Ordering::Relaxed);
+    // SAFETY: the system passes it.
+    if unsafe { request::may_start(context) } {
+        system::keeping_error(begin);
+    }
+}
+
+fn begin() {
+    if STATE.life.compare_exchange(WAITING, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return;
+    }
+    STATE.asked.store(false, Ordering::Relaxed);
+    if !system::start_thread(serve, core::ptr::null_mut()) {
+        STATE.life.store(WAITING, Ordering::Release);
+    }
+}
+
+/// A recording that was asked for, on a thread of its own.
+extern "C" fn serve(_: *mut c_void) -> *mut c_void {
+    let folder = request::folder();
+    let asked = request::read(&folder);
+    if let Some(Some(milliseconds)) = asked
+        && let Some(file) = create(&folder).filter(|_| log::prepare())
+    {
+        FILE.store(file, Ordering::Relaxed);
+        log::start_session();
+        STATE.hopeless.store(false, Ordering::Relaxed);
+        STATE.life.store(RUNNING, Ordering::Release);
+        gate::requested(milliseconds);
+        writer::write(file);
+        STATE.until.store(0, Ordering::Relaxed);
+        system::close(FILE.swap(-1, Ordering::Relaxed));
+    }
+    // What somebody asks for meanwhile is left for the next signal.
+    if asked.is_some() {
+        request::done(&folder);
+    }
+    // Unless the process leaves meanwhile.
+    for life in [STARTING, RUNNING] {
+        let _ = STATE.life.compare_exchange(life, WAITING, Ordering::AcqRel, Ordering::Acquire);
+    }
+    core::ptr::null_mut()
 }
 
 fn start_writer(settings: &InjectSettings) -> bool {
-    let Some(file) = create(settings) else { return false };
+    let Some(file) = create(&settings.folder) else { return false };
+    STATE.graphs.store(settings.graphs, Ordering::Relaxed);
     FILE.store(file, Ordering::Relaxed);
     if !log::prepare() || !writer::start(file) {
         system::close(file);
         return false;
     }
+    register();
+    true
+}
+
+/// What lasts for as long as the process, and its children.
+fn register() {
     if !REGISTERED.swap(true, Ordering::AcqRel) {
+        // SAFETY: only whoever sets the flag gets here.
+        unsafe { attachment::prepare(callback::called) };
         system::at_fork(child);
         system::at_exit(exit::leave);
         catalogue::add(catalogue::Kind::Collector, 0, env!("CARGO_PKG_VERSION").as_bytes());
     }
-    true
 }
 
 /// A file of its own: `process-NUMBER.wire` in the folder.
-fn create(settings: &InjectSettings) -> Option<c_int> {
+fn create(folder: &Path) -> Option<c_int> {
     let (process, _) = system::processes();
     (0..MOST_FILES).find_map(|again| {
         let mut path = Path::new();
-        path.append(settings.folder.bytes());
+        path.append(folder.bytes());
         path.append(b"/process-");
         path.append_number(process);
         if again > 0 {
@@ -82,16 +157,14 @@ fn create(settings: &InjectSettings) -> Option<c_int> {
 /// In the child of a fork. Its threads are gone and the file is its parent's; it starts anew when it has something to say.
 /// CUDA itself does not survive a fork, so neither does what was attached to it.
 extern "C" fn child() {
-    if STATE.load(Ordering::Relaxed) == OFF {
+    if STATE.life.load(Ordering::Relaxed) == OFF {
         return;
     }
     let file = FILE.swap(-1, Ordering::Relaxed);
     if file >= 0 {
         system::close(file);
     }
-    attachment::forget();
-    window::reset();
     log::forget_all();
-    exit::forget();
-    STATE.store(IDLE, Ordering::Release);
+    let waits = settings::settings().is_some_and(|settings| settings.waits);
+    STATE.forget(if waits { WAITING } else { IDLE });
 }

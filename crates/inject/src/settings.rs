@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 
+use crate::number::number;
 use crate::once::Once;
 use crate::path::Path;
 use crate::system::variable;
@@ -22,6 +23,8 @@ pub(crate) enum Ties {
 
 /// What was asked for.
 pub(crate) struct InjectSettings {
+    /// Whether nothing is recorded until somebody asks for it, because no folder is named.
+    pub(crate) waits: bool,
     /// Where files go.
     pub(crate) folder: Path,
     /// The CUPTI to use, where one is named.
@@ -30,8 +33,9 @@ pub(crate) struct InjectSettings {
     pub(crate) cupti_fallback: Path,
     /// How work is tied to ranges.
     pub(crate) ties: Ties,
-    /// Whether graphs are recorded as a whole and not by their nodes.
-    pub(crate) whole_graphs: bool,
+    /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none. All of them where there are windows:
+    /// a graph that was made before whole graphs were recorded ends the process when it is launched.
+    pub(crate) graphs: u32,
     /// Milliseconds between two flushes.
     pub(crate) flush: u32,
     /// When to collect.
@@ -46,12 +50,11 @@ pub(crate) struct InjectSettings {
 const FLUSH: u32 = 250;
 
 impl InjectSettings {
-    fn read() -> Option<Self> {
+    fn read() -> Self {
         let folder = variable(c"LLM_PERF_INJECT_FOLDER");
-        if folder.is_empty() {
-            return None;
-        }
-        Some(Self {
+        let windows = Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty());
+        Self {
+            waits: folder.is_empty(),
             folder: Path::of(folder),
             cupti: Path::of(variable(c"LLM_PERF_INJECT_CUPTI")),
             cupti_fallback: Path::of(variable(c"LLM_PERF_INJECT_CUPTI_FALLBACK")),
@@ -61,12 +64,21 @@ impl InjectSettings {
                 b"none" => Ties::None,
                 _ => Ties::Calls,
             },
-            whole_graphs: variable(c"LLM_PERF_INJECT_GRAPHS") == b"whole",
+            graphs: if windows.are_there() { 1 } else { graphs(variable(c"LLM_PERF_INJECT_GRAPHS")) },
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
-            windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW")),
+            windows,
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
             rank: rank(),
-        })
+        }
+    }
+}
+
+/// `whole`, or `1/16`; every node of every launch otherwise.
+pub(crate) fn graphs(text: &[u8]) -> u32 {
+    match text.strip_prefix(b"1/").and_then(number) {
+        _ if text == b"whole" => 0,
+        Some(every) => every.max(1),
+        None => 1,
     }
 }
 
@@ -82,17 +94,6 @@ fn rank() -> Option<(u32, u32)> {
     launchers.into_iter().find_map(told).filter(|(rank, world)| *world > 1 && rank < world)
 }
 
-/// A number in decimal.
-pub(crate) fn number(text: &[u8]) -> Option<u32> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0u32, |number, byte| {
-        let digit = u32::from(byte.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        number.checked_mul(10)?.checked_add(digit)
-    })
-}
-
 static SETTINGS: Once<InjectSettings> = Once::new();
 
 /// Reads the environment, where that was not done before.
@@ -103,7 +104,7 @@ static SETTINGS: Once<InjectSettings> = Once::new();
 pub(crate) unsafe fn prepare() -> Option<&'static InjectSettings> {
     if SETTINGS.get().is_none() {
         // SAFETY: by the contract, and there is no value.
-        unsafe { SETTINGS.set(InjectSettings::read()?) };
+        unsafe { SETTINGS.set(InjectSettings::read()) };
     }
     SETTINGS.get()
 }
@@ -119,10 +120,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_digits_and_nothing_else() {
-        assert_eq!(number(b"250"), Some(250));
-        for text in [&b""[..], b"-1", b"1x", b"99999999999"] {
-            assert_eq!(number(text), None);
+    fn graphs_are_sampled_whole_or_by_their_nodes() {
+        assert_eq!((graphs(b"1/16"), graphs(b"whole")), (16, 0));
+        for text in [&b""[..], b"1/1", b"1/0", b"2/3", b"1/x"] {
+            assert_eq!(graphs(text), 1);
         }
     }
 }

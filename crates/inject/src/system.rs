@@ -25,10 +25,21 @@ struct TimeSpec {
 #[repr(C, align(8))]
 struct SignalSet([u8; 128]);
 
+/// `struct sigaction` of glibc.
+#[repr(C)]
+struct SignalAction {
+    handler: usize,
+    mask: SignalSet,
+    flags: c_int,
+    restorer: usize,
+}
+
+pub(crate) type SignalHandler = extern "C" fn(c_int, *mut c_void, *mut c_void);
+
 type ThreadMain = extern "C" fn(*mut c_void) -> *mut c_void;
 
 mod c {
-    use super::{SignalSet, ThreadMain, TimeSpec};
+    use super::{SignalAction, SignalSet, ThreadMain, TimeSpec};
     use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
     unsafe extern "C" {
@@ -39,6 +50,10 @@ mod c {
         pub(super) fn close(file: c_int) -> c_int;
         pub(super) fn getpid() -> c_int;
         pub(super) fn getppid() -> c_int;
+        pub(super) fn geteuid() -> c_uint;
+        pub(super) fn unlink(path: *const c_char) -> c_int;
+        pub(super) fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int;
+        pub(super) fn __errno_location() -> *mut c_int;
         pub(super) fn syscall(number: c_long, ...) -> c_long;
         pub(super) fn clock_gettime(clock: c_int, time: *mut TimeSpec) -> c_int;
         pub(super) fn nanosleep(wanted: *const TimeSpec, left: *mut TimeSpec) -> c_int;
@@ -84,6 +99,8 @@ const O_CLOEXEC: c_int = 0o2_000_000;
 const PROT_READ_WRITE: c_int = 3;
 const MAP_PRIVATE_ANONYMOUS: c_int = 0x22;
 const SIG_SETMASK: c_int = 2;
+const SA_SIGINFO: c_int = 4;
+const SA_RESTART: c_int = 0x1000_0000;
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;
 #[cfg(target_arch = "x86_64")]
@@ -169,6 +186,46 @@ pub(crate) fn close(file: c_int) {
 pub(crate) fn processes() -> (u32, u32) {
     // SAFETY: neither has conditions.
     unsafe { (c::getpid() as u32, c::getppid() as u32) }
+}
+
+/// The user this process acts for.
+pub(crate) fn user() -> u32 {
+    // SAFETY: has no conditions.
+    unsafe { c::geteuid() }
+}
+
+/// Removes a file.
+pub(crate) fn remove(path: &core::ffi::CStr) {
+    // SAFETY: the path is a C string.
+    unsafe { c::unlink(path.as_ptr()) };
+}
+
+/// Handles a signal that nobody handles; whether that is so.
+pub(crate) fn handle(signal: c_int, handler: SignalHandler) -> bool {
+    let set = SignalSet([0; 128]);
+    let mut before = SignalAction { handler: 0, mask: set, flags: 0, restorer: 0 };
+    let ours = SignalAction {
+        handler: handler as usize,
+        mask: SignalSet([0; 128]),
+        flags: SA_SIGINFO | SA_RESTART,
+        restorer: 0,
+    };
+    // SAFETY: both may be read and written to, and the handler stays where it is.
+    unsafe {
+        c::sigaction(signal, null(), &mut before) == 0
+            && (before.handler == 0 || before.handler == ours.handler)
+            && c::sigaction(signal, &ours, null_mut()) == 0
+    }
+}
+
+/// Does something without a change to what the last function of libc has failed for.
+pub(crate) fn keeping_error(does: impl FnOnce()) {
+    // SAFETY: every thread has one, for as long as it lives.
+    unsafe {
+        let error = *c::__errno_location();
+        does();
+        *c::__errno_location() = error;
+    }
 }
 
 /// This thread.

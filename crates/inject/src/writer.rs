@@ -5,7 +5,7 @@
 //! old.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
@@ -13,8 +13,9 @@ use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
 use crate::buffers::{self, FilledBuffer};
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
+use crate::state::STATE;
 use crate::texts::Texts;
-use crate::{attachment, callback, catalogue, cupti, devices, exit, system, window};
+use crate::{catalogue, cupti, devices, functions, gate, system};
 
 /// Bytes of a block.
 const BLOCK: usize = 256 << 10;
@@ -31,14 +32,14 @@ const DEVICES: u32 = 64;
 
 /// Where and when a record of CUPTI's happened; the records name it alike and have no type in common.
 macro_rules! place {
-    ($record:expr, $node:expr) => {
+    ($record:expr, $node:expr, $span:expr) => {
         Place {
             device: $record.device,
             context: $record.context,
             stream: $record.stream,
             correlation: $record.correlation,
             node: $node,
-            span: span($record.start, $record.end),
+            span: $span,
         }
     };
 }
@@ -53,6 +54,8 @@ struct Writer {
     /// Whether the devices were described.
     described: bool,
     ended: u64,
+    /// The device clock when the buffer that is read was fetched.
+    fetched: u64,
     counts: Counts,
     written: Counts,
     /// Functions of driver and runtime that were met.
@@ -81,14 +84,8 @@ struct Counts {
     launches: u64,
     without_log: u64,
     names_dropped: u64,
-}
-
-/// Rung when there is something to do at once.
-static BELL: AtomicU32 = AtomicU32::new(0);
-
-/// Wakes the thread: CUPTI records, or the process leaves.
-pub(crate) fn wake() {
-    system::ring(&BELL);
+    invalid: u64,
+    outside: u64,
 }
 
 /// Starts the thread.
@@ -103,6 +100,18 @@ pub(crate) fn start(file: c_int) -> bool {
         unsafe { system::release(memory, size_of::<Writer>()) };
     }
     started
+}
+
+/// Writes on the calling thread until the recording is over.
+pub(crate) fn write(file: c_int) {
+    let memory = system::memory(size_of::<Writer>());
+    // SAFETY: as in `start`.
+    if let Some(writer) = unsafe { memory.cast::<Writer>().as_mut() } {
+        writer.file = file;
+        writer.live();
+        // SAFETY: it was made here, and it is not used any more.
+        unsafe { system::release(memory, size_of::<Writer>()) };
+    }
 }
 
 extern "C" fn run(writer: *mut c_void) -> *mut c_void {
@@ -122,28 +131,29 @@ impl Writer {
         let flush = settings().map_or(CLOCKS, |settings| settings.flush);
         let (mut flushed, mut told): (u32, u32) = (0, 0);
         loop {
-            let heard = BELL.load(Ordering::Acquire);
-            let leaving = exit::is_near();
-            if !leaving && flushed == 0 {
+            let heard = STATE.bell.load(Ordering::Acquire);
+            let leaving = STATE.leaving.load(Ordering::Acquire);
+            let last = leaving || (gate::request_is_over() && STATE.end_recording());
+            if !last && flushed == 0 {
                 cupti::flush(false);
             }
             let mut block = Block::new(self);
             let busy = block.round();
-            if leaving || told == 0 {
+            if last || told == 0 {
                 block.clocks();
                 block.counts();
             }
-            if leaving {
+            if last {
                 block.put(&Record::Finish);
             }
             block.finish();
-            if leaving {
-                exit::done();
+            if last {
+                STATE.left.store(leaving, Ordering::Release);
                 return;
             }
-            window::settle();
-            let tick = if busy || window::is_settling() || attachment::is_attached() { TICK } else { QUIET_TICK };
-            system::sleep_until_rung(&BELL, heard, tick);
+            gate::settle();
+            let tick = if busy || gate::is_settling() || STATE.is_attached() { TICK } else { QUIET_TICK };
+            system::sleep_until_rung(&STATE.bell, heard, tick);
             let later = |time: u32, every: u32| if time + tick < every { time + tick } else { 0 };
             (flushed, told) = (later(flushed, flush), later(told, CLOCKS));
         }
@@ -291,15 +301,15 @@ impl<'w> Block<'w> {
 
     /// The number of a function's name.
     fn function(&mut self, packed: u32) -> u32 {
-        let (domain, function) = callback::unpacked(packed);
-        let place = (usize::from(domain == callback::RUNTIME), function as usize);
+        let (domain, function) = functions::unpacked(packed);
+        let place = (usize::from(domain == cupti::RUNTIME), function as usize);
         let known = self.writer.functions.get(place.0).and_then(|of_domain| of_domain.get(place.1)).copied();
         if let Some((known, name)) = known.and_then(|known| Some((known, known.name.checked_sub(1)?))) {
             self.writer.counts.launches += u64::from(known.launches);
             return name;
         }
         let name = cupti::function_name(domain, function);
-        let launches = callback::launches(name);
+        let launches = functions::launches(name);
         self.writer.counts.launches += u64::from(launches);
         let number = self.text(name);
         if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|of_domain| of_domain.get_mut(place.1)) {
@@ -311,6 +321,7 @@ impl<'w> Block<'w> {
     /// A buffer that CUPTI has filled.
     fn buffer(&mut self, filled: &FilledBuffer) {
         let mut record = core::ptr::null_mut();
+        self.writer.fetched = cupti::device_clock();
         loop {
             // SAFETY: CUPTI filled the buffer, and the record is from it.
             record = unsafe { cupti::next_record(filled.memory, filled.valid, record) };
@@ -342,18 +353,21 @@ impl<'w> Block<'w> {
         }
     }
 
-    /// Writes device work that has ended.
-    fn put_work(&mut self, place: &Place, record: &Record<'_>) {
-        if place.span.start == 0 || place.span.duration == u64::MAX {
-            self.writer.counts.unfinished += 1;
-        } else {
-            self.put(record);
+    /// When device work ran; `None`, and counted, where that cannot be.
+    fn span(&mut self, start: u64, end: u64) -> Option<Span> {
+        let counts = &mut self.writer.counts;
+        match times(start, end, STATE.since.load(Ordering::Relaxed), self.writer.fetched) {
+            Times::Valid(span) => return Some(span),
+            Times::Unfinished => counts.unfinished += 1,
+            Times::Invalid => counts.invalid += 1,
+            Times::Outside => counts.outside += 1,
         }
+        None
     }
 
     /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
     fn devices(&mut self) {
-        if self.writer.described || !attachment::is_attached() {
+        if self.writer.described || !STATE.is_attached() {
             return;
         }
         for ordinal in 0..DEVICES {
@@ -365,9 +379,10 @@ impl<'w> Block<'w> {
     }
 
     fn kernel(&mut self, kernel: &Kernel) {
+        let Some(span) = self.span(kernel.start, kernel.end) else { return };
         // SAFETY: the name is a C string that CUPTI keeps.
         let name = unsafe { system::text(kernel.name, wire::LONGEST_TEXT) };
-        let place = place!(kernel, kernel.node);
+        let place = place!(kernel, kernel.node, span);
         let shape = Shape {
             grid: kernel.grid,
             block: kernel.block,
@@ -376,34 +391,38 @@ impl<'w> Block<'w> {
             shared_dynamic: kernel.shared_dynamic,
         };
         let name = self.text(name);
-        self.put_work(&place, &Record::Kernel { name, place, shape });
+        self.put(&Record::Kernel { name, place, shape });
     }
 
     fn copy(&mut self, copy: &CopyOrMemset) {
-        let place = place!(copy, copy.node);
-        self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
+        let Some(span) = self.span(copy.start, copy.end) else { return };
+        let place = place!(copy, copy.node, span);
+        self.put(&Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
     }
 
     fn fill(&mut self, fill: &CopyOrMemset) {
-        let place = place!(fill, fill.node);
-        self.put_work(&place, &Record::Memset { bytes: fill.bytes, place });
+        let Some(span) = self.span(fill.start, fill.end) else { return };
+        let place = place!(fill, fill.node, span);
+        self.put(&Record::Memset { bytes: fill.bytes, place });
     }
 
     fn peer_copy(&mut self, copy: &PeerCopy) {
-        let place = place!(copy, copy.node);
-        self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
+        let Some(span) = self.span(copy.start, copy.end) else { return };
+        let place = place!(copy, copy.node, span);
+        self.put(&Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
     }
 
     fn graph(&mut self, graph: &GraphTrace) {
-        let place = place!(graph, 0);
-        self.put_work(&place, &Record::Graph { graph: graph.graph, place });
+        let Some(span) = self.span(graph.start, graph.end) else { return };
+        let place = place!(graph, 0, span);
+        self.put(&Record::Graph { graph: graph.graph, place });
     }
 
     /// A call that CUPTI recorded itself, in the clock it records everything in.
     fn call(&mut self, kind: u32, call: &activity::Call) {
-        let domain = if kind == activity::DRIVER { callback::DRIVER } else { callback::RUNTIME };
-        let function = self.function(callback::packed(domain, call.function));
-        let span = Span { start: call.start, duration: call.end.saturating_sub(call.start) };
+        let domain = if kind == activity::DRIVER { cupti::DRIVER } else { cupti::RUNTIME };
+        let Some(span) = self.span(call.start, call.end) else { return };
+        let function = self.function(functions::packed(domain, call.function));
         self.put_host(call.thread, &Record::Call { function, correlation: call.correlation, span });
     }
 
@@ -426,6 +445,8 @@ impl<'w> Block<'w> {
             (Counter::RecordsUnfinished, now.unfinished),
             (Counter::BytesUnwritten, now.unwritten),
             (Counter::Launches, now.launches),
+            (Counter::TimesInvalid, now.invalid),
+            (Counter::TimesOutside, now.outside),
         ] {
             if value > 0 {
                 self.put(&Record::Count { counter, value });
@@ -434,7 +455,41 @@ impl<'w> Block<'w> {
     }
 }
 
-/// A span; one that has not ended has no length that a reader could take for one.
-fn span(start: u64, end: u64) -> Span {
-    Span { start, duration: if end == 0 { u64::MAX } else { end.saturating_sub(start) } }
+/// What the times of a record are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Times {
+    Valid(Span),
+    /// CUPTI has none: the work had not ended, or there was no room for them.
+    Unfinished,
+    Invalid,
+    Outside,
+}
+
+/// How far clocks of host and device may be apart, converted into one another for minutes.
+const APART: u64 = 100_000_000;
+
+/// `since` is when recording was switched on and `until` when the record was fetched; zero where that is not known.
+fn times(start: u64, end: u64, since: u64, until: u64) -> Times {
+    match (start, end) {
+        (_, 0) => Times::Unfinished,
+        (0, _) => Times::Invalid,
+        _ if start.saturating_add(APART) < since || (until != 0 && end > until.saturating_add(APART)) => Times::Outside,
+        _ => end.checked_sub(start).map_or(Times::Invalid, |duration| Times::Valid(Span { start, duration })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_cannot_be_are_told_from_those_that_are_not_there() {
+        const S: u64 = 1_000_000_000;
+        assert_eq!(times(5 * S, 6 * S, 4 * S, 7 * S), Times::Valid(Span { start: 5 * S, duration: S }));
+        assert_eq!(times(5 * S, 5 * S, 5 * S, 5 * S), Times::Valid(Span { start: 5 * S, duration: 0 }));
+        assert_eq!(times(5 * S, 6 * S, 0, 0), Times::Valid(Span { start: 5 * S, duration: S }));
+        assert_eq!((times(0, 0, S, S), times(S, 0, S, S)), (Times::Unfinished, Times::Unfinished));
+        assert_eq!((times(0, S, 0, 0), times(6 * S, 5 * S, S, 9 * S)), (Times::Invalid, Times::Invalid));
+        assert_eq!((times(S, 2 * S, 3 * S, 9 * S), times(S, 9 * S, S, 3 * S)), (Times::Outside, Times::Outside));
+    }
 }

@@ -132,6 +132,8 @@ struct Told {
     finished: bool,
     torn: bool,
     windows: Vec<bool>,
+    /// Launches of whole graphs.
+    graphs: usize,
 }
 
 fn owned(bytes: &[u8]) -> String {
@@ -190,6 +192,7 @@ impl Told {
                 Record::Count { counter, value } => _ = told.counters.insert(counter, value),
                 Record::Finish => told.finished = true,
                 Record::Window { open, .. } => told.windows.push(open),
+                Record::Graph { .. } => told.graphs += 1,
                 _ => {}
             }
         }
@@ -347,7 +350,7 @@ fn a_window_limits_work_and_keeps_ranges() {
 }
 
 /// A window, time for CUPTI to be let go of, and another window.
-const TWO_WINDOWS: &str = "cuda wanted push:prefill launch:a*3 wanted pop sleep:300 launch:x wanted push:prefill launch:a*2 pop sleep:300 launch:x*2 wanted";
+const TWO_WINDOWS: &str = "cuda wanted push:prefill launch:a*3 wanted pop sleep:300 launch:x wait wanted push:prefill launch:a*2 pop sleep:300 launch:x*2 wait wanted";
 
 /// What the application printed: numbers, one to a line.
 fn printed(output: &std::process::Output) -> Vec<u32> {
@@ -364,6 +367,25 @@ fn outside_of_windows_nothing_is_attached() {
     assert_eq!((told.kernels, told.problems), (counts([("a", 5)]), Vec::new()));
     assert_eq!((told.windows, told.calls), (vec![true, false, true, false], counts([("cudaLaunchKernel_v7000", 5)])));
     assert!(told.finished);
+}
+
+#[test]
+fn cupti_is_let_go_of_when_the_program_waits_and_never_from_one_with_graphs() {
+    let wanted = |launch: &str| {
+        let words = format!("cuda push:prefill {launch} pop sleep:300 wanted launch:x wanted wait wanted");
+        printed(&Trial::with("LLM_PERF_INJECT_WINDOW", "prefill").command(&words).output().unwrap())
+    };
+    assert!(matches!(wanted("launch:a")[..], [(4..), (4..), 0]), "{:?}", wanted("launch:a"));
+    // The subscription and nodes of graphs, nothing else.
+    assert_eq!(wanted("graph:a*3"), [3, 3, 3]);
+}
+
+#[test]
+fn a_graph_that_comes_before_cupti_is_let_go_of_keeps_it() {
+    let words = "cuda push:prefill launch:a pop sleep:300 graph:g*2 wait wanted push:prefill graph:g*2 pop";
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
+    assert_eq!(printed(&trial.command(words).output().unwrap()), [3]);
+    assert_eq!(trial.file().kernels, counts([("a", 1), ("g", 2)]));
 }
 
 #[test]
@@ -415,6 +437,239 @@ fn a_stage_as_window_opens_every_time() {
 }
 
 #[test]
+fn the_cuda_profiler_opens_and_closes_a_window_as_often_as_the_program_likes() {
+    let round = "profiler:start launch:a*2 profiler:stop sleep:300 launch:x wait sleep:200 ";
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "cudaProfilerApi");
+    let wanted = printed(
+        &trial.command(&format!("cuda wanted push:run launch:x {} wanted pop", round.repeat(2))).output().unwrap(),
+    );
+    // The subscription, nodes of graphs, and the four functions of the profiler: no launch, no record.
+    assert_eq!(wanted, [7, 7]);
+    let told = trial.file();
+    assert_eq!((told.kernels, told.problems), (counts([("a", 4)]), Vec::new()));
+    assert_eq!((told.windows, told.calls), (vec![true, false, true, false], counts([("cudaLaunchKernel_v7000", 4)])));
+    assert_eq!(told.under["a"], ["run"], "ranges are known from before the window");
+    assert!(told.finished);
+}
+
+#[test]
+fn windows_that_follow_closely_stay_apart() {
+    let round = "profiler:start graph:a*10 wait profiler:stop graph:x*10 wait sleep:60 ";
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "cudaProfilerApi");
+    let told = trial.ran(&format!("cuda {}", round.repeat(20))).file();
+    assert_eq!(told.windows, [true, false].repeat(20));
+    assert_eq!(
+        (told.kernels["a"], told.calls["cudaGraphLaunch_v10000"]),
+        (200, 20),
+        "each launch of a window and none between"
+    );
+}
+
+#[test]
+fn windows_of_one_name_are_all_opened() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "step:1..2,step:3..5");
+    let words: String = (0..6).map(|step| format!("push:step launch:of{step} pop ")).collect();
+    let told = trial.ran(&format!("cuda {words}")).file();
+    assert_eq!(told.windows, [true, false, true, false]);
+    assert_eq!(told.calls, counts([("cudaLaunchKernel_v7000", 3)]));
+}
+
+#[test]
+fn whole_graphs_are_recorded_from_the_start_or_not_at_all() {
+    let mut trial = Trial::with("LLM_PERF_INJECT_WINDOW", "step");
+    trial.variables.push(("LLM_PERF_INJECT_GRAPHS", "whole".to_owned()));
+    let told = trial.ran("cuda push:step graph:a*10 pop").file();
+    assert_eq!((told.graphs, told.kernels), (0, counts([("a", 10)])));
+}
+
+#[test]
+fn a_profiler_that_is_started_twice_and_never_stopped_keeps_its_window_open() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "cudaProfilerApi");
+    let told = trial.ran("cuda launch:x profiler:start launch:a profiler:start launch:a").file();
+    assert_eq!((told.kernels, told.windows, told.finished), (counts([("a", 2)]), vec![true], true));
+}
+
+#[test]
+fn time_opens_and_closes_a_window() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "1s..2s");
+    let told = trial.ran("cuda launch:x sleep:1500 launch:a*3 sleep:1000 launch:x").file();
+    assert_eq!((told.kernels, told.windows), (counts([("a", 3)]), vec![true, false]));
+}
+
+#[test]
+fn a_window_of_steps_has_those_that_announce_such_a_size() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "decode bs>=32");
+    let step =
+        |requests: u32| format!("push:execute_context_0(0)_generation_{requests}({requests}) launch:of{requests} pop ");
+    let words = format!("cuda {}{}{}sleep:300 launch:x", step(8), step(32), step(64));
+    let told = trial.ran(&words).file();
+    assert_eq!(told.kernels, counts([("of32", 1), ("of64", 1)]));
+    assert_eq!(told.windows, [true, false, true, false]);
+}
+
+#[test]
+fn times_that_cannot_be_are_counted_and_their_work_is_left_out() {
+    let told = Trial::run("cuda launch:a*2 launch:backward*3 launch:unstarted*4 launch:ancient*5 launch:a").file();
+    assert_eq!(told.kernels, counts([("a", 3)]));
+    let expected = [(Counter::Launches, 15), (Counter::TimesInvalid, 7), (Counter::TimesOutside, 5)];
+    assert_eq!(told.counters, BTreeMap::from(expected));
+}
+
+#[test]
+fn one_launch_of_a_graph_in_so_many_has_its_nodes() {
+    let words = format!("cuda launch:before {}launch:after", "graph:a*10 ".repeat(256));
+    let told = Trial::with("LLM_PERF_INJECT_GRAPHS", "1/16").ran(&words).file();
+    assert_eq!((told.kernels["a"], told.graphs), (160, 240));
+    assert_eq!((told.kernels["before"], told.kernels["after"], told.calls["cudaGraphLaunch_v10000"]), (1, 1, 256));
+    let whole = Trial::with("LLM_PERF_INJECT_GRAPHS", "whole").ran(&words).file();
+    assert_eq!((whole.kernels.get("a"), whole.graphs), (None, 256));
+}
+
+/// An application that waits to be recorded: it was given the library and no folder.
+struct Waiting {
+    child: Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+    folder: PathBuf,
+}
+
+impl Waiting {
+    /// Starts it and waits for its first line.
+    fn start(words: &str) -> Self {
+        let mut command = Trial::new().command(words);
+        command.env_remove("LLM_PERF_INJECT_FOLDER").stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
+        let folder = PathBuf::from(format!("/tmp/llm-perf-attach-{user}-{}", child.id()));
+        Self { child, lines, folder }
+    }
+
+    fn signal(&self) {
+        let sent = Command::new("kill").args(["-47", &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Asks for a recording.
+    fn ask(&self, request: &str) {
+        std::fs::create_dir_all(&self.folder).unwrap();
+        std::fs::write(self.folder.join("request"), request).unwrap();
+        self.signal();
+    }
+
+    /// Waits until it is over.
+    fn over(&self) {
+        for _ in 0..500 {
+            if !self.folder.join("request").exists() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            // The first may have met a thread that could not start another.
+            self.signal();
+        }
+        panic!("the recording does not end");
+    }
+
+    fn threads(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
+    }
+
+    /// What its files tell, oldest first.
+    fn told(&self) -> Vec<Told> {
+        let mut paths: Vec<_> = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|kind| kind == "wire"));
+        paths.sort_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap());
+        paths.iter().map(|path| Told::of(&std::fs::read(path).unwrap())).collect()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn a_library_that_waits_has_no_thread_no_file_and_nothing_attached() {
+    let mut waiting = Waiting::start("cuda push:a launch:x*100 graph:x*10 pop print:ready wanted sleep:2000");
+    assert_eq!(waiting.lines.next().unwrap().unwrap(), "0");
+    assert_eq!((waiting.threads(), waiting.folder.exists()), (1, false));
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", waiting.child.id())).unwrap();
+    // Half a mebibyte is a log, more than one the writer.
+    let anonymous = maps.lines().filter(|line| line.ends_with(" 0 ")).filter(|line| {
+        let (from, to) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        u64::from_str_radix(to, 16).unwrap() - u64::from_str_radix(from, 16).unwrap() >= 1 << 19
+    });
+    // One is the library's own, which nothing has touched.
+    assert!(anonymous.count() <= 1, "{maps}");
+}
+
+#[test]
+fn a_process_that_waits_is_recorded_as_often_as_it_is_asked() {
+    let step = "push:step launch:a graph:g*2 wait sleep:5 pop ";
+    let mut waiting =
+        Waiting::start(&format!("cuda push:whole print:ready {}wanted print:end sleep:5000", step.repeat(400)));
+    for request in ["300", "300", "200"] {
+        waiting.ask(request);
+        waiting.over();
+    }
+    let told = waiting.told();
+    assert_eq!(told.len(), 3);
+    for told in &told {
+        assert!(told.kernels["a"] > 5 && told.finished && told.problems.is_empty(), "{told:?}");
+        assert_eq!((&told.windows, &told.under["a"]), (&vec![true, false], &vec!["step".to_owned()]));
+        assert!(told.kernels["a"] < 200, "it was over in time: {}", told.kernels["a"]);
+    }
+    let nodes: Vec<_> = told.iter().map(|told| told.kernels.get("g").copied().unwrap_or(0)).collect();
+    assert!(nodes.iter().all(|nodes| *nodes > 10), "{nodes:?}");
+    assert!(told.iter().all(|told| told.graphs == 0));
+    assert_eq!(
+        waiting.lines.next().unwrap().unwrap(),
+        "3",
+        "CUPTI stays, and is asked for nothing but nodes of graphs"
+    );
+    assert_eq!(waiting.lines.next().unwrap().unwrap(), "end");
+    assert_eq!(waiting.threads(), 1);
+}
+
+#[test]
+fn a_signal_without_a_request_does_nothing() {
+    let waiting = Waiting::start(&format!("cuda print:ready {}", "launch:a sleep:5 ".repeat(200)));
+    waiting.signal();
+    for request in ["no request", "0", "500 whole"] {
+        waiting.ask(request);
+        waiting.over();
+    }
+    assert!(waiting.told().is_empty());
+    waiting.ask("100");
+    waiting.over();
+    assert!(waiting.told()[0].kernels["a"] > 2);
+}
+
+#[test]
+fn a_process_that_ends_while_it_is_recorded_on_request_keeps_what_it_did() {
+    for (ending, finished) in [("", true), ("kill", false)] {
+        let mut waiting =
+            Waiting::start(&format!("cuda print:ready {}sleep:600 {ending}", "launch:a sleep:5 ".repeat(60)));
+        waiting.ask("60000");
+        waiting.child.wait().unwrap();
+        let told = waiting.told();
+        assert!(told[0].kernels["a"] > 20 && told[0].finished == finished, "{told:?}");
+    }
+}
+
+#[test]
+fn a_child_of_a_fork_waits_by_itself() {
+    let words = format!("print:ready sleep:300 fork( cuda {}) sleep:100", "launch:child sleep:5 ".repeat(100));
+    let waiting = Waiting::start(&words);
+    waiting.ask("100");
+    waiting.over();
+    let told = waiting.told();
+    assert!(told[0].kernels.is_empty() && told[0].finished, "the parent has no kernels");
+}
+
+#[test]
 fn what_does_not_fit_is_dropped_and_counted() {
     const STORM: u64 = 20_000;
     let told = Trial::run(&format!("cuda storm:{STORM} launch:gemm*20000")).file();
@@ -452,6 +707,23 @@ fn a_file_of_an_earlier_process_with_the_same_number_is_kept() {
     assert_eq!(files.len(), 2);
     assert!(files.iter().any(|file| file == b"earlier"));
     assert!(files.iter().any(|file| wire::open(file).is_ok()));
+}
+
+#[test]
+fn a_full_disk_does_not_disturb_the_application_and_keeps_what_there_was_room_for() {
+    let trial = Trial::new();
+    let made = made();
+    let mut command = Command::new("sh");
+    // Larger files cannot be written: the same refusal as that of a full disk, and a signal beside it.
+    command.args(["-c", "ulimit -f 100 && exec \"$APPLICATION\" cuda push:early launch:a pop sleep:400 storm:3000 launch:b*5000 sleep:400 print:alive"]);
+    command.env("APPLICATION", &made.application).env("LLM_PERF_INJECT_CUPTI", &made.cupti);
+    command.env("CUDA_INJECTION64_PATH", &made.library).env("NVTX_INJECTION64_PATH", &made.library);
+    command.env("LLM_PERF_INJECT_FOLDER", trial.folder.path());
+    let output = command.output().unwrap();
+    assert!(output.status.success() && output.stdout == b"alive\n", "{output:?}");
+    let told = trial.file();
+    assert_eq!((told.kernels["a"], told.under["a"].as_slice()), (1, &["early".to_owned()][..]));
+    assert!(told.torn && !told.finished, "nothing says that the file is complete");
 }
 
 #[test]

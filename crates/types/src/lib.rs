@@ -95,7 +95,7 @@ pub use metrics::device_memory::{DeviceMemory, MemoryPoint, StepMemory};
 pub use metrics::device_time::{CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime};
 pub use metrics::disturbance::{Disturbance, InferenceDisturbance};
 pub use metrics::flop_check::FlopCheck;
-pub use metrics::kernel::{KernelRecord, KernelSummary, LaunchShape};
+pub use metrics::kernel::{KernelEstimate, KernelRecord, KernelSummary, LaunchShape};
 pub use metrics::operator::{ClassGroup, OperatorGroups, OperatorPlace, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use metrics::peak_memory::PeakMemory;
 pub use metrics::profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};

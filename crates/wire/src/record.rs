@@ -71,6 +71,10 @@ pub enum Counter {
     BytesUnwritten,
     /// Launches seen on the host, inside the window where there is one.
     Launches,
+    /// Device records whose times cannot be: an end before the start, or an end without a start.
+    TimesInvalid,
+    /// Device records with times before recording was switched on, or later than they were fetched.
+    TimesOutside,
     /// A counter of a newer collector.
     Other(u32),
 }
@@ -87,6 +91,8 @@ impl Counter {
             Self::RecordsUnfinished => 7,
             Self::BytesUnwritten => 8,
             Self::Launches => 9,
+            Self::TimesInvalid => 10,
+            Self::TimesOutside => 11,
             Self::Other(number) => number,
         }
     }
@@ -102,6 +108,8 @@ impl Counter {
             7 => Self::RecordsUnfinished,
             8 => Self::BytesUnwritten,
             9 => Self::Launches,
+            10 => Self::TimesInvalid,
+            11 => Self::TimesOutside,
             other => Self::Other(other),
         }
     }

@@ -161,6 +161,7 @@ fn kernel(number: usize, nanoseconds: f64) -> KernelSummary {
         total_ns,
         min_ns: total_ns,
         max_ns: total_ns,
+        estimate: None,
     }
 }
 
@@ -515,6 +516,7 @@ fn kernels_of_two_tools_are_joined_by_their_short_names() {
             total_ns: Nanos::new(*time),
             min_ns: Nanos::new(1),
             max_ns: Nanos::new(1),
+            estimate: None,
         };
         records.metrics.breakdown.kernels = kernels.iter().map(kernel).collect();
         [records]

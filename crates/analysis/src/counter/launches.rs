@@ -159,6 +159,7 @@ pub(crate) fn kernels(counted: &[LaunchCounters]) -> Vec<KernelSummary> {
             total_ns: Nanos::ZERO,
             min_ns: time,
             max_ns: time,
+            estimate: None,
         };
         let row = rows.entry((&one.name, one.stage, device.clone())).or_insert_with(fresh);
         row.calls += 1;

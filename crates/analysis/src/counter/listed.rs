@@ -33,6 +33,7 @@ pub(crate) fn kernels(listed: &[ListedKernel]) -> Vec<KernelSummary> {
         total_ns: one.total,
         min_ns: one.min,
         max_ns: one.max,
+        estimate: None,
     };
     let mut rows: Vec<_> = listed.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));

@@ -6,6 +6,7 @@
 mod chains;
 mod copies;
 mod dequantisation;
+pub(crate) mod graph_samples;
 mod groups;
 mod modules;
 mod partition;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use types::timeline::{DeviceQueue, DeviceWork, Timeline, WorkKind};
 use types::{Bytes, CopySummary, DeviceId, KernelSummary, Nanos, Stage};
 
+use super::graph_samples;
 use crate::evidence::PlacedTimeline;
 use crate::kernel;
 
@@ -21,6 +22,8 @@ pub(crate) struct DeviceSums {
     pub(crate) whole: StageSum,
     /// Graphs that the source records whole, without their kernels.
     pub(crate) graphs: u64,
+    /// Of graphs of which some launches were recorded kernel by kernel, those launches, and all.
+    pub(crate) graph_launches: (u64, u64),
 }
 
 /// Device work of one stage, or of the run.
@@ -73,6 +76,8 @@ fn sum(timelines: &[PlacedTimeline<'_>]) -> DeviceSums {
     }
     sums.kernels = kernels.into_iter().map(kernel_summary).collect();
     sums.kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.total_ns));
+    graph_samples::estimate(&mut sums.kernels, timelines);
+    sums.graph_launches = graph_samples::share(timelines);
     sums.copies = copies.into_iter().map(copy_summary).collect();
     sums.copies.sort_by_key(|copy| std::cmp::Reverse(copy.total_ns));
     sums
@@ -205,6 +210,7 @@ fn kernel_summary(((name, stage, device), row): ((String, Option<Stage>, DeviceI
         total_ns: row.total,
         min_ns: row.min,
         max_ns: row.max,
+        estimate: None,
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn student_beyond(t: f64, freedom: f64) -> f64 {
 }
 
 /// The `t` that Student's `|T|` exceeds in `share` of all draws: [`student_beyond`] solved for `t`.
-pub(super) fn student_quantile(share: f64, freedom: f64) -> f64 {
+pub(crate) fn student_quantile(share: f64, freedom: f64) -> f64 {
     let x = inv_beta_reg(freedom / 2.0, 0.5, share);
     (freedom * (1.0 - x) / x).sqrt()
 }

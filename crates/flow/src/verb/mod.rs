@@ -2,6 +2,7 @@
 //! another.
 
 pub mod analyze;
+pub mod attach;
 pub mod calibrate;
 pub mod capacity;
 pub mod compare;

@@ -60,6 +60,7 @@ impl Losses {
         let counted =
             |wanted: Counter| self.counted.iter().find(|(it, _)| *it == wanted).map_or(0, |(_, value)| *value);
         let device = counted(Counter::DeviceRecordsDropped);
+        let (invalid, outside) = (counted(Counter::TimesInvalid), counted(Counter::TimesOutside));
         let missing = self.launches_without_work;
         // A process that was killed has launched what its device never finished; in any other, work is missing.
         let severity =
@@ -83,6 +84,8 @@ impl Losses {
             QualityCounter::some("nvtx_names_dropped", Severity::Warning, counted(Counter::NamesDropped)),
             QualityCounter::some("collector_names_cut", Severity::Info, counted(Counter::TextsCut)),
             QualityCounter::some("device_records_unfinished", Severity::Warning, counted(Counter::RecordsUnfinished)),
+            of(QualityCounter::some("device_times_invalid", Severity::Error, invalid), invalid + outside + work),
+            of(QualityCounter::some("device_times_outside", Severity::Error, outside), invalid + outside + work),
             QualityCounter::some("collector_bytes_unwritten", Severity::Error, counted(Counter::BytesUnwritten)),
             of(QualityCounter::some("launches_without_work", severity, missing), self.launches),
             QualityCounter::some("collector_names_missing", Severity::Warning, self.names_missing),

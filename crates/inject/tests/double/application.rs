@@ -5,6 +5,7 @@
 //! `start:NAME` `end` the last one; `launch:NAME` `launch:NAME*COUNT` and `wait`, which do nothing without a double of CUPTI; `sleep:MS`; `thread(` ... `)` on a thread;
 //! `fork(` ... `)` in a child that is waited for; `kill` with SIGKILL; `crash` with SIGABRT; `quit` with `_exit`;
 //! `storm:COUNT` pushes and pops ranges with long names faster than anything can read them;
+//! `profiler:start` `profiler:stop`; `graph:NAME*KERNELS` launches a graph;
 //! `wanted` prints how much somebody wants to hear of the double of CUPTI;
 //! `print:TEXT` for the test to wait on.
 #![allow(clippy::missing_safety_doc)]
@@ -170,6 +171,22 @@ impl Application {
                     return;
                 }
                 unsafe { transmute::<*mut c_void, extern "C" fn()>(wait)() };
+            }
+            "profiler" => {
+                let profiler = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_profiler");
+                if profiler.is_null() {
+                    return;
+                }
+                unsafe { transmute::<*mut c_void, extern "C" fn(bool)>(profiler)(rest == "start") };
+            }
+            "graph" => {
+                let (name, nodes) = rest.split_once('*').unwrap();
+                let graph = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_graph");
+                if graph.is_null() {
+                    return;
+                }
+                let graph: extern "C" fn(*const c_char, u32) = unsafe { transmute(graph) };
+                graph(CString::new(name).unwrap().as_ptr(), nodes.parse().unwrap());
             }
             "wanted" => {
                 let wanted = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_wanted");

@@ -17,6 +17,10 @@ type Complete = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 const RECORD: usize = 216;
 const LAUNCH: u32 = 211;
 const WAIT: u32 = 131;
+const PROFILER: [(u32, u32); 2] = [(68, 309), (69, 310)];
+const GRAPH_LAUNCH: (u32, u32) = (311, 514);
+const KERNEL_KIND: u32 = 10;
+const GRAPH_KIND: u32 = 51;
 
 struct State {
     callback: Option<Callback>,
@@ -104,6 +108,12 @@ pub unsafe extern "C" fn cuptiGetCallbackName(domain: c_int, function: u32, name
         (2, LAUNCH) => c"cudaLaunchKernel_v7000",
         (2, WAIT) => c"cudaStreamSynchronize_v3020",
         (1, 307) => c"cuLaunchKernel",
+        (2, 68) => c"cudaProfilerStart_v4000",
+        (2, 69) => c"cudaProfilerStop_v4000",
+        (1, 309) => c"cuProfilerStart",
+        (1, 310) => c"cuProfilerStop",
+        (2, 311) => c"cudaGraphLaunch_v10000",
+        (1, 514) => c"cuGraphLaunch",
         (_, 1) => c"cudaMalloc_v3020",
         _ => return 1,
     };
@@ -202,7 +212,38 @@ fn called(domain: c_int, function: u32, correlation: u32, inside: impl FnOnce())
 pub unsafe extern "C" fn double_launch(name: *const c_char) {
     let correlation = CORRELATION.fetch_add(1, Ordering::Relaxed);
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
-    called(2, LAUNCH, correlation, || called(1, 307, correlation, || kernel(name, correlation)));
+    called(2, LAUNCH, correlation, || called(1, 307, correlation, || kernel(name, correlation, 0)));
+}
+
+/// A call of the runtime that launches a graph of so many kernels: a record of each, or one of all where those are wanted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn double_graph(name: *const c_char, nodes: u32) {
+    let correlation = CORRELATION.fetch_add(1, Ordering::Relaxed);
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    called(2, GRAPH_LAUNCH.0, correlation, || {
+        called(1, GRAPH_LAUNCH.1, correlation, || {
+            if STATE.lock().unwrap().kinds.contains(&GRAPH_KIND) {
+                let start = clock();
+                let mut record = [0u8; RECORD];
+                put(&mut record, 0, &GRAPH_KIND.to_ne_bytes());
+                put(&mut record, 4, &correlation.to_ne_bytes());
+                put(&mut record, 8, &start.to_ne_bytes());
+                put(&mut record, 16, &(start + 1500 * u64::from(nodes)).to_ne_bytes());
+                put(&mut record, 28, &3u32.to_ne_bytes());
+                add(record, GRAPH_KIND);
+            } else {
+                (0..nodes).for_each(|node| kernel(name.clone(), correlation, 3 << 32 | u64::from(node + 1)));
+            }
+        });
+    });
+}
+
+/// Calls of the runtime and of the driver that start or stop the profiler.
+#[unsafe(no_mangle)]
+pub extern "C" fn double_profiler(start: bool) {
+    let (runtime, driver) = PROFILER[usize::from(!start)];
+    let correlation = CORRELATION.fetch_add(1, Ordering::Relaxed);
+    called(2, runtime, correlation, || called(1, driver, correlation, || {}));
 }
 
 /// A call of the runtime that waits.
@@ -211,10 +252,48 @@ pub extern "C" fn double_wait() {
     called(2, WAIT, CORRELATION.fetch_add(1, Ordering::Relaxed), || {});
 }
 
-fn kernel(name: CString, correlation: u32) {
+/// A kernel of a node, or of none. One whose name starts with `backward`, `unstarted` or `ancient` has such times.
+fn kernel(name: CString, correlation: u32, node: u64) {
+    let start = clock();
+    let (start, end) = match name.to_str().unwrap() {
+        name if name.starts_with("backward") => (start, start - 1),
+        name if name.starts_with("unstarted") => (0, start),
+        name if name.starts_with("ancient") => (start - 3_600_000_000_000, start),
+        _ => (start, start + 1500),
+    };
+    let name = {
+        let mut state = STATE.lock().unwrap();
+        let known = state.names.iter().find(|other| **other == name).map(|other| other.as_ptr() as usize);
+        known.unwrap_or_else(|| {
+            state.names.push(name);
+            state.names.last().unwrap().as_ptr() as usize
+        })
+    };
+    let mut record = [0u8; RECORD];
+    put(&mut record, 0, &KERNEL_KIND.to_ne_bytes());
+    put(&mut record, 6, &32u16.to_ne_bytes());
+    put(&mut record, 16, &start.to_ne_bytes());
+    put(&mut record, 24, &end.to_ne_bytes());
+    put(&mut record, 44, &1u32.to_ne_bytes());
+    put(&mut record, 48, &7u32.to_ne_bytes());
+    for (place, size) in [128u32, 1, 1, 256, 1, 1].into_iter().enumerate() {
+        put(&mut record, 52 + 4 * place, &size.to_ne_bytes());
+    }
+    put(&mut record, 92, &correlation.to_ne_bytes());
+    put(&mut record, 104, &name.to_ne_bytes());
+    put(&mut record, 144, &node.to_ne_bytes());
+    add(record, KERNEL_KIND);
+}
+
+fn put(record: &mut [u8; RECORD], at: usize, bytes: &[u8]) {
+    record[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Puts a record into the buffer, where records of its kind are wanted.
+fn add(record: [u8; RECORD], kind: u32) {
     let (request, full) = {
         let state = STATE.lock().unwrap();
-        if !state.kinds.contains(&10) {
+        if !state.kinds.contains(&kind) {
             return;
         }
         let full = state.buffer.is_none_or(|(_, size, used)| used + RECORD > size);
@@ -232,27 +311,8 @@ fn kernel(name: CString, correlation: u32) {
         }
         state.buffer = Some((memory as usize, size, 0));
     }
-    let start = clock();
     let mut state = STATE.lock().unwrap();
-    let known = state.names.iter().find(|other| **other == name).map(|other| other.as_ptr());
-    let name = known.unwrap_or_else(|| {
-        state.names.push(name);
-        state.names.last().unwrap().as_ptr()
-    });
     let Some((memory, _, used)) = &mut state.buffer else { return };
-    let mut record = [0u8; RECORD];
-    let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, &10u32.to_ne_bytes());
-    put(6, &32u16.to_ne_bytes());
-    put(16, &start.to_ne_bytes());
-    put(24, &(start + 1500).to_ne_bytes());
-    put(44, &1u32.to_ne_bytes());
-    put(48, &7u32.to_ne_bytes());
-    for (place, size) in [128u32, 1, 1, 256, 1, 1].into_iter().enumerate() {
-        put(52 + 4 * place, &size.to_ne_bytes());
-    }
-    put(92, &correlation.to_ne_bytes());
-    put(104, &(name as usize).to_ne_bytes());
     unsafe { std::ptr::copy_nonoverlapping(record.as_ptr(), (*memory as *mut u8).add(*used), RECORD) };
     *used += RECORD;
 }

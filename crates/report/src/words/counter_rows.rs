@@ -289,8 +289,22 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
     },
     CounterWords {
         counter: "device_records_unfinished",
-        title: "Kernels running at exit",
-        remedy: &["These kernels were still running when the process ended. Synchronise before exit."],
+        title: "Kernels running when recording ended",
+        remedy: &["These kernels were still running when the process or a window ended. Synchronise before that."],
+    },
+    CounterWords {
+        counter: "device_times_invalid",
+        title: "Kernels with invalid times",
+        remedy: &[
+            "CUPTI reported an end before the start, or an end without a start; these kernels are left out. Record a shorter part with `--window`, and report the CUPTI version.",
+        ],
+    },
+    CounterWords {
+        counter: "device_times_outside",
+        title: "Kernels with times outside the recording",
+        remedy: &[
+            "CUPTI reported times before recording was switched on, or later than the records were fetched; these kernels are left out. Record a shorter part with `--window`.",
+        ],
     },
     CounterWords {
         counter: "collector_bytes_unwritten",
@@ -409,6 +423,13 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         counter: "graph_kernels_with_captured_operator",
         title: "Graph kernels with operators from the capture",
         remedy: &["Operators and shapes of these kernels come from the graph's capture in `{file}`."],
+    },
+    CounterWords {
+        counter: "graph_launches_sampled",
+        title: "CUDA graph launches recorded kernel by kernel",
+        remedy: &[
+            "The other launches of these graphs count as one kernel each. Kernel rows hold what was recorded; `estimate` in `kernels[]` scales them to all launches.",
+        ],
     },
     CounterWords {
         counter: "graphs_recorded_whole",

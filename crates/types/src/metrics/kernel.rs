@@ -63,4 +63,20 @@ pub struct KernelSummary {
     pub min_ns: Nanos,
     /// Longest launch.
     pub max_ns: Nanos,
+    /// What all launches would add up to, where launches of CUDA graphs were sampled: only some were recorded kernel by kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<KernelEstimate>,
+}
+
+/// A kernel's launches and time, scaled from the launches of CUDA graphs that were recorded kernel by kernel to all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelEstimate {
+    /// Launches.
+    pub calls: u64,
+    /// Time of all launches.
+    pub total_ns: Nanos,
+    /// Lower end of its 95% interval; absent where a graph has a single recorded launch.
+    pub low_ns: Option<Nanos>,
+    /// Upper end.
+    pub high_ns: Option<Nanos>,
 }

@@ -84,6 +84,7 @@ mod tests {
             total_ns: Nanos::new(10),
             min_ns: Nanos::new(3),
             max_ns: Nanos::new(4),
+            estimate: None,
         };
         let operators = vec![operator("linear", 2, 40, 10), operator("mm", 2, 30, 30), operator("none", 0, 0, 0)];
         let breakdown = Breakdown { operators, kernels: vec![kernel], ..Breakdown::default() };

@@ -6,6 +6,7 @@ use flow::command::{Collector, Recording};
 use flow::inject::{InjectSettings, Window};
 use types::UserError;
 
+use crate::graphs::share;
 
 /// Whether and what to record inside a command.
 #[derive(Clone, Debug, clap::Args)]
@@ -13,15 +14,19 @@ pub(crate) struct RecordingArguments {
     /// Record the command in one more run with the CUDA collector: auto (if there is a GPU), inject (always) or none
     #[arg(long, value_name = "COLLECTOR", value_enum, default_value_t = CollectorName::Auto, requires = "any_command")]
     collector: CollectorName,
-    /// Record only inside these NVTX ranges, such as prefill or decode_step:8..16 (instances 8 to 15, counting from 0)
-    #[arg(long, value_name = "RANGES", requires = "any_command")]
+    /// Record only these NVTX ranges (prefill, or decode_step:8..16 for instances 8 to 15), steps (decode bs>=32), seconds (5s..10s) or
+    /// what the program delimits (cudaProfilerApi)
+    #[arg(long, value_name = "PARTS", requires = "any_command")]
     window: Option<String>,
     /// CUPTI library [default: found automatically]
     #[arg(long, value_name = "FILE", requires = "any_command")]
     cupti: Option<PathBuf>,
     /// Record each CUDA graph launch as a whole instead of kernel by kernel
-    #[arg(long, requires = "any_command")]
+    #[arg(long, requires = "any_command", conflicts_with = "window")]
     whole_graphs: bool,
+    /// Record one launch of a CUDA graph in N kernel by kernel and the others as a whole
+    #[arg(long, value_name = "1/N", value_parser = share, requires = "any_command", conflicts_with_all = ["whole_graphs", "window"])]
+    graph_nodes: Option<u32>,
 }
 
 /// A collector by its name.
@@ -47,6 +52,7 @@ impl RecordingArguments {
             })?),
             None => None,
         };
-        Ok(Recording { collector, settings: InjectSettings { window, cupti, whole_graphs: self.whole_graphs } })
+        let graphs = if self.whole_graphs { Some(0) } else { self.graph_nodes };
+        Ok(Recording { collector, settings: InjectSettings { window, cupti, graphs } })
     }
 }

@@ -4,6 +4,7 @@
 //! files, so that it is found however the program was installed; `LLM_PERF_INJECT_LIBRARY` names another. Reading the files
 //! is left to `ingest`.
 
+mod attach;
 mod window;
 
 use std::ffi::{CString, OsString};
@@ -13,7 +14,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Places, cupti, python};
 use crate::CollectError;
+use crate::user_folder::user_folder;
+use crate::whole_file::write_whole;
 
+pub use attach::{AttachError, AttachRequest, WaitingProcesses};
 pub use window::{Window, WindowError};
 
 /// The library, or nothing where this program was built for a machine it cannot be loaded on.
@@ -32,8 +36,8 @@ pub struct InjectSettings {
     pub window: Option<Window>,
     /// The CUPTI to use; otherwise the one the process has, then one that is found on this machine.
     pub cupti: Option<PathBuf>,
-    /// Whether CUDA graphs are recorded as a whole instead of by their nodes, which costs less.
-    pub whole_graphs: bool,
+    /// Launches of CUDA graphs of which one is recorded kernel by kernel, the others as a whole: absent for all of them, 0 for none.
+    pub graphs: Option<u32>,
 }
 
 /// A collector ready for a command.
@@ -56,10 +60,10 @@ impl Injection {
     /// Puts the library into `folder`, which will get the files too.
     pub fn prepare(folder: &Path, settings: InjectSettings) -> Result<Self, CollectError> {
         let folder = std::fs::canonicalize(folder).map_err(CollectError::io("find", folder))?;
-        let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let named = named()?;
         let written = named.is_none();
         let library = match named {
-            Some(path) => std::fs::canonicalize(&path).map_err(CollectError::io("find", &path))?,
+            Some(path) => path,
             None => write(&folder)?,
         };
         let fallback = settings.cupti.is_none().then(find_cupti).flatten();
@@ -77,7 +81,10 @@ impl Injection {
         let cupti = self.settings.cupti.clone().map(|path| ("LLM_PERF_INJECT_CUPTI", path.into_os_string()));
         let fallback = self.fallback.clone().map(|path| ("LLM_PERF_INJECT_CUPTI_FALLBACK", path.into_os_string()));
         let window = self.settings.window.as_ref().map(|window| ("LLM_PERF_INJECT_WINDOW", window.as_str().into()));
-        let graphs = self.settings.whole_graphs.then(|| ("LLM_PERF_INJECT_GRAPHS", "whole".into()));
+        let graphs = self.settings.graphs.map(|every| match every {
+            0 => ("LLM_PERF_INJECT_GRAPHS", "whole".into()),
+            every => ("LLM_PERF_INJECT_GRAPHS", format!("1/{every}").into()),
+        });
         variables.extend([cupti, fallback, window, graphs].into_iter().flatten());
         variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
@@ -95,12 +102,36 @@ impl Injection {
     }
 }
 
+/// What to set for a program that is to wait for recordings. The library lies where it can stay.
+pub fn waiting_variables() -> Result<Vec<(OsString, OsString)>, CollectError> {
+    let library = match named()? {
+        Some(path) => path,
+        None => {
+            let folder = user_folder().ok_or(CollectError::NoUserFolder)?.join("collector");
+            std::fs::create_dir_all(&folder).map_err(CollectError::io("create folder", &folder))?;
+            let path = folder.join(FILE_NAME);
+            if std::fs::read(&path).is_ok_and(|there| there == LIBRARY) { path } else { write(&folder)? }
+        }
+    };
+    let fallback = find_cupti().map(|path| ("LLM_PERF_INJECT_CUPTI_FALLBACK", path.into_os_string()));
+    let library = library.into_os_string();
+    let both = ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"].map(|name| (name, library.clone()));
+    Ok(both.into_iter().chain(fallback).map(|(name, value)| (name.into(), value)).collect())
+}
+
+/// The library that the environment names.
+fn named() -> Result<Option<PathBuf>, CollectError> {
+    let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    named.map(|path| std::fs::canonicalize(&path).map_err(CollectError::io("find", &path))).transpose()
+}
+
 fn write(folder: &Path) -> Result<PathBuf, CollectError> {
     if LIBRARY.is_empty() {
         return Err(CollectError::NoCollector);
     }
     let path = folder.join(FILE_NAME);
-    std::fs::write(&path, LIBRARY).map_err(CollectError::io("write", &path))?;
+    // Whole or not at all, and as a file of its own: another version may be in use.
+    write_whole(&path, LIBRARY).map_err(CollectError::io("write", &path))?;
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&path, mode).map_err(CollectError::io("write", &path))?;
     Ok(path)

@@ -1,8 +1,9 @@
-//! Which ranges of a program our collector records in.
+//! Which parts of a program our collector records.
 
 use types::{Exit, Failure};
 
-/// Ranges to collect in: `prefill,decode_step:8..16`.
+/// Parts to collect: ranges (`prefill,decode_step:8..16`), steps of a serving engine (`decode bs>=32`), time (`5s..10s`), or what
+/// the program delimits by the CUDA profiler's functions (`cudaProfilerApi`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window(String);
 
@@ -20,11 +21,14 @@ impl Failure for WindowError {
     }
 
     fn hint(&self) -> Option<String> {
-        let step = "list range names, each with an optional span of instances: prefill, decode_step:8..16, \
-                    prefill,decode_step:0..8";
+        let step = "list ranges, each with an optional span of instances (prefill,decode_step:8..16), steps \
+                    (decode bs>=32), seconds (5s..10s) or cudaProfilerApi";
         Some(step.to_owned())
     }
 }
+
+/// Four weeks; the library counts milliseconds in 32 bits.
+const LONGEST_SECONDS: u32 = 4 * 7 * 24 * 3600;
 
 impl Window {
     /// Reads a list of ranges. The limits are those of the library, which has fixed room for it.
@@ -35,6 +39,24 @@ impl Window {
             return Err(wrong("it has more than 8 parts"));
         }
         for part in parts {
+            if let Some((from, to)) = part.strip_suffix('s').and_then(|part| part.split_once("s..")) {
+                let seconds = |text: &str| text.parse::<u32>().ok().filter(|seconds| *seconds <= LONGEST_SECONDS);
+                if seconds(from).zip(seconds(to)).is_none_or(|(from, to)| from >= to) {
+                    return Err(wrong("seconds must be FROMs..TOs, whole and increasing"));
+                }
+                continue;
+            }
+            if let Some((mode, size)) = part.split_once(' ').filter(|(_, size)| size.contains('=')) {
+                let known = ["decode", "prefill", "mixed"].contains(&mode);
+                let of = size.strip_prefix("bs").or_else(|| size.strip_prefix("toks")).unwrap_or_default();
+                let number = [">=", "<=", "="].into_iter().find_map(|sign| of.strip_prefix(sign));
+                if !known || number.is_none_or(|number| number.parse::<u32>().is_err()) {
+                    return Err(wrong(
+                        "steps must be decode, prefill or mixed, then bs or toks, then >=, <= or = and a number",
+                    ));
+                }
+                continue;
+            }
             let name = match part.rsplit_once(':') {
                 Some((name, instances)) if instances.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                     let ends = match instances.split_once("..") {
@@ -67,8 +89,14 @@ mod tests {
 
     #[test]
     fn windows_are_checked_before_anything_runs() {
-        for good in ["prefill", "decode_step:8..16", "cub::DeviceScan", "prefill,decode_step:0", "a:b"] {
+        let parts = ["cudaProfilerApi", "5s..10s", "decode bs>=32", "prefill toks<=512,mixed bs=4", "my range"];
+        for good in
+            ["prefill", "decode_step:8..16", "cub::DeviceScan", "prefill,decode_step:0", "a:b"].into_iter().chain(parts)
+        {
             assert_eq!(Window::read(good).unwrap().as_str(), good);
+        }
+        for bad in ["5s..5s", "s..s", "5s..99999999s", "decode bs>32=", "run bs>=1", "decode bs>=x"] {
+            assert!(Window::read(bad).is_err(), "{bad}");
         }
         for bad in ["", "a,,b", "step:5..5", "step:8..", "step:x..9,step:9..1", ",", "a,b,c,d,e,f,g,h,i"] {
             assert!(Window::read(bad).is_err(), "{bad}");

@@ -63,6 +63,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         total_ns,
         min_ns: total_ns,
         max_ns: total_ns,
+        estimate: None,
     }];
     metrics.breakdown.modules = vec![ModuleSummary {
         path: "model.sam_model.blocks.11.attn.qkv".to_owned(),
