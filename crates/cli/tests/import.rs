@@ -154,7 +154,7 @@ fn without_a_model_there_is_no_utilisation_and_no_default_workload() {
     assert_eq!(metrics["mfu_model_level"], Value::Null);
     assert_eq!(metrics["trace"]["workload"]["workload"], Value::Null);
     let open = counter(&metrics, "stages_without_utilisation").unwrap();
-    assert_eq!(open["remedy"], "The model is unknown: pass `--model`.");
+    assert_eq!(open["remedy"], "No model is named: pass `--model`.");
     let config = scratch.text("run", "config.yaml");
     assert!(!config.contains("workload") && !config.contains("deepseek"), "{config}");
 }

@@ -509,7 +509,7 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         counter: "stages_without_utilisation",
         title: "Stages with unknown utilisation",
         remedy: &[
-            "?no_model The model is unknown: pass `--model`.",
+            "?no_model No model is named: pass `--model`.",
             "?several_ranks The split of the model across ranks is unknown: import a single rank.",
             "*reasons {reason:capital}.",
             "?unknown_device The device's peak rates are unknown: pass `--hardware` (`llm-perf hardware` lists known devices).",

@@ -71,7 +71,7 @@ pub(crate) fn mfu(metrics: &Metrics) -> Option<String> {
 /// Why the utilisation of the device is unknown, and what would tell it.
 pub(crate) fn no_utilisation(run: &RunView<'_>) -> String {
     match (run.utilisation_missing, &run.metrics.run.model) {
-        (Some(counter), _) => format!("MFU and MBU are unknown: {}.", sentence(counter.remedy.trim_end_matches('.'))),
+        (Some(counter), _) => format!("MFU and MBU are unknown. {}.", sentence(counter.remedy.trim_end_matches('.'))),
         (None, None) => "MFU and MBU are unknown: no model is named, so its work cannot be modelled.".to_owned(),
         (None, Some(_)) => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
     }
