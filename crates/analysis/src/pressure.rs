@@ -33,6 +33,8 @@ pub(crate) struct Interrupted {
     pub(crate) mixed_step: Option<Nanos>,
     /// Median device time of steps without prompts.
     pub(crate) decode_step: Option<Nanos>,
+    /// Share of their device time in which nothing runs.
+    pub(crate) idle: Option<f64>,
     /// Prompt tokens that take as long as a step without prompts.
     pub(crate) chunk: Option<u64>,
 }

@@ -95,16 +95,16 @@ fn outside_stages(times: &Times) -> Option<QualityCounter> {
     let outside = (wall - staged).max(Nanos::ZERO);
     let part = share(outside.get() as f64, wall.get() as f64);
     // An engine's step with prompts and decoding sequences is in neither stage, and is no gap.
-    let annotated = times.steps.iter().filter(|steps| steps.basis == StepBasis::EngineAnnotations);
-    let mixed = annotated.flat_map(|steps| &steps.list).filter(|step| step.label == Some(StepLabel::Mixed));
+    let annotated = times.steps.as_ref().filter(|steps| steps.basis == StepBasis::EngineAnnotations);
+    let mixed = annotated.iter().flat_map(|steps| &steps.list).filter(|step| step.label == Some(StepLabel::Mixed));
     let mixed_ns = mixed.clone().map(|step| step.wall_ns).sum::<Nanos>().min(outside);
     let unexplained = share((outside - mixed_ns).get() as f64, wall.get() as f64);
     let severity = if unexplained > Some(STAGES_COVER) { Severity::Warning } else { Severity::Info };
     let counter = QualityCounter::new("nanoseconds_outside_stages", severity, outside.get().unsigned_abs());
     let count = Some(mixed.count()).filter(|count| *count > 0);
-    let facts = Facts::new().with("outside", outside).with_if("traced", true);
+    let facts = Facts::new().with("outside", outside).with_if("traced", true).with_if("annotated", annotated.is_some());
     let facts = facts.with_known("mixed", count).with_known("mixed_time", count.map(|_| mixed_ns));
-    (top.count() > 0).then(|| counter.share(part).facts(facts))
+    (top.count() > 0 && outside > Nanos::ZERO).then(|| counter.share(part).facts(facts))
 }
 
 /// Graphs without kernels; or where launches were sampled, how many have theirs.

@@ -71,7 +71,8 @@ fn before_recording(timeline: &Timeline, attribution: &Attribution) -> Facts {
     };
     let before: Vec<Span> = rows().filter(is_before).map(|(work, _)| Span::new(work.start, work.end())).collect();
     let lead = before.iter().copied().reduce(Span::hull).map(Span::length);
-    Facts::new().with_known("before", lead.map(|_| before.len() as u64)).with_known("lead", lead)
+    let facts = Facts::new().with_if("calls", !timeline.calls.is_empty());
+    facts.with_known("before", lead.map(|_| before.len() as u64)).with_known("lead", lead)
 }
 
 /// Work launched inside a range that was open when the trace ended: on its thread, everything from its start on.

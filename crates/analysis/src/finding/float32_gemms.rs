@@ -54,15 +54,16 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, precision: Half
         device.groups.iter().filter(move |group| group.scope == stage).filter(is_product)
     };
     let time = |which: fn(DType) -> bool| -> Nanos {
-        products().filter(|group| group.dtype.is_some_and(which)).map(|group| group.run).sum()
+        products().filter(|group| group.dtype.is_some_and(which)).map(|group| group.time).sum()
     };
     let is_half = |dtype: DType| matches!(dtype, DType::Bf16 | DType::Fp16);
     let is_single = |dtype: DType| dtype == DType::Fp32;
     let (half, single) = (time(is_half), time(is_single));
-    let all: Nanos = products().map(|group| group.run).sum();
+    let all: Nanos = products().map(|group| group.time).sum();
+    let run: Nanos = products().filter(|group| group.dtype.is_some_and(is_single)).map(|group| group.run).sum();
     let part = share(single.get() as f64, all.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     // A run that is meant to be in single precision is told once its GEMMs are much of the time.
-    let of_wall = share(single.get() as f64, work.wall.get() as f64)?;
+    let of_wall = share(run.get() as f64, work.wall.get() as f64)?;
     if half <= single && of_wall < MUCH {
         return None;
     }
@@ -81,7 +82,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, precision: Half
         .with("kernel", short_name(&longest.name))
         .with_known("operator", longest.operator.as_deref())
         .with("calls", longest.calls);
-    let saving = EstimatedSaving::at_most(Nanos::new(single.get() / 2));
+    let saving = EstimatedSaving::at_most(Nanos::new(run.get() / 2));
     let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(saving);
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv), Cause::Kernels(Family::Convolution)];
     let change = Change::Share(Chosen::Gemms(DType::Fp32), 0.5);

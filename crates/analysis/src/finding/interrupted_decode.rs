@@ -8,6 +8,8 @@ use crate::statistics::share;
 
 /// Share of the requests' latency that it must take.
 const LEAST_SHARE: f64 = 0.05;
+/// Idle share from which launches decide how long a step with prompts takes.
+const MOSTLY_LAUNCHED: f64 = 0.3;
 /// Prompt tokens of a step: what an engine is set to is a multiple of this.
 const CHUNK: u64 = 256;
 
@@ -20,7 +22,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
-    let Interrupted { time, requests, steps, mixed_step, decode_step, chunk } = pressure.interrupted;
+    let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk } = pressure.interrupted;
+    // Then fewer tokens would not make such a step shorter.
+    let launched = idle.filter(|idle| *idle >= MOSTLY_LAUNCHED);
     let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let facts = Facts::new()
         .with("time", time)
@@ -30,7 +34,14 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with("steps", steps)
         .with_known("mixed_step", mixed_step.filter(|_| decode_step.is_some()))
         .with_known("decode_step", decode_step)
-        .with_known("chunk", chunk.map(|tokens| tokens / CHUNK * CHUNK).filter(|tokens| *tokens > 0));
+        .with_known(
+            "chunk",
+            chunk.filter(|_| launched.is_none()).map(|tokens| tokens / CHUNK * CHUNK).filter(|tokens| *tokens > 0),
+        );
+    let facts = match launched {
+        Some(idle) => facts.with_share("mixed_idle", idle, Base::Itself),
+        None => facts,
+    };
     Some(Found::plain(Finding::new(RULE, Severity::Warning, None, facts)))
 }
 
@@ -52,6 +63,9 @@ mod tests {
         let small = Interrupted { chunk: Some(CHUNK - 1), ..interrupted };
         let found = under(Pressure { interrupted: small, ..pressure.clone() }, RULE).unwrap();
         assert!(!found.quantities.has("chunk"), "no step can be set to so few tokens");
+        let waits = Interrupted { idle: Some(0.5), ..interrupted };
+        let found = under(Pressure { interrupted: waits, ..pressure.clone() }, RULE).unwrap();
+        assert_eq!((found.quantities.share("mixed_idle"), found.quantities.has("chunk")), (Some(0.5), false));
         let little = Interrupted { time: Nanos::new(40), ..interrupted };
         assert!(under(Pressure { interrupted: little, ..pressure }, RULE).is_none());
     }

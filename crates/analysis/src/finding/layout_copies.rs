@@ -30,17 +30,21 @@ fn is_copy(group: &WorkGroup) -> bool {
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let copies: Vec<_> = device.groups.iter().filter(|group| group.scope == stage && is_copy(group)).collect();
     let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
-    let run = sum(|group| group.run);
+    let (run, time) = (sum(|group| group.run), sum(|group| group.time));
     let part = share(run.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let convolves = device.groups.iter().any(|group| group.scope == stage && group.family == Family::Convolution);
     let most = copies.iter().find(|group| group.operator.is_some());
     let facts = Facts::new()
         .with("where", stage.base())
         .with("kernels", copies.iter().map(|group| group.calls).sum::<u64>())
         .with("run", run)
+        .with("time", time)
+        .with_if("overlaps", run < time)
+        .with_if("convolutions", convolves)
         .with_share("run_share", part, stage.base())
         .with_known("operator", most.and_then(|group| group.operator.as_deref()))
         .with_known("operator_calls", most.map(|group| group.calls))
-        .with_known("operator_run", most.map(|group| group.run));
+        .with_known("operator_run", most.map(|group| group.time));
     let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(run));
     let change = Change::Share(Chosen::LayoutCopies, 0.0);
     Some(Found::new(finding, own_kernels(work, vec![Cause::Kernels(Family::Copy)])).replayed(change))

@@ -37,8 +37,13 @@ const SPELLINGS: &[(&str, DType)] = &[
 ];
 
 /// What the name of the algorithm implies where no type is spelled out: BLAS letters, and the endings of candle.
-const IMPLIED: &[(&str, DType)] =
-    &[("f32f32", DType::Fp32), ("sgemm", DType::Fp32), ("dgemm", DType::Fp64), ("hgemm", DType::Fp16)];
+const IMPLIED: &[(&str, DType)] = &[
+    ("f32f32", DType::Fp32),
+    ("sgemm", DType::Fp32),
+    ("scudnn", DType::Fp32),
+    ("dgemm", DType::Fp64),
+    ("hgemm", DType::Fp16),
+];
 const ENDINGS: &[(&str, DType)] = &[
     ("_f16", DType::Fp16),
     ("_f32", DType::Fp32),
@@ -213,6 +218,7 @@ mod tests {
     fn operands_that_a_name_states_are_believed() {
         let single = [
             "volta_sgemm_64x64_nt",
+            "volta_scudnn_128x64_relu_interior_nn_v1",
             "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_kernel__5x_cublas",
             "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false, false>(P)",
             "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(WinogradDataParams<float, float>)",

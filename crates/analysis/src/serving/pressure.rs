@@ -44,6 +44,9 @@ impl Joined<'_> {
         let mixed: Vec<_> = all.clone().filter(is_mixed).collect();
         let time = |place: usize| self.steps.list[place].device.length();
         let decode_step = self.decode_step();
+        let spans = || mixed.iter().map(|place| self.steps.list[*place].device);
+        let busy: Nanos = spans().map(|span| self.steps.busy.total_within(span)).sum();
+        let length: Nanos = spans().map(Span::length).sum();
         let (mut tokens, mut prompts) = (Count::default(), 0.0);
         for place in all.filter(|place| self.steps.list[*place].context.sequences > 0) {
             tokens += self.steps.list[place].context.tokens;
@@ -63,6 +66,7 @@ impl Joined<'_> {
             steps: mixed.len(),
             mixed_step: middle(mixed.iter().map(|place| time(*place))),
             decode_step,
+            idle: share((length - busy).get() as f64, length.get() as f64),
             chunk: decode_step.zip(per_token).map(|(step, token)| (step.get() as f64 / token) as u64),
         }
     }

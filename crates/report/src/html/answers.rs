@@ -8,7 +8,7 @@ use std::fmt::Write;
 use types::LostTime;
 use types::view::{DeviceTimeView, RunView, StageView};
 
-use crate::pages::run::{advice, findings, imported_facts, no_utilisation, serving};
+use crate::pages::run::{advice, critical_path, findings, imported_facts, no_utilisation, serving};
 use crate::render::html_line;
 use crate::render::text::{capital, code, prose as plain};
 use crate::words::number::percent;
@@ -169,7 +169,7 @@ fn why(run: &RunView<'_>) -> String {
     let path = run.metrics.conclusions.critical_path.iter().filter(|part| part.share >= WORTH_NAMING);
     let path: Vec<String> =
         path.take(NAMED).map(|part| format!("{} {}", part.cause, percent(Some(part.share)))).collect();
-    if !path.is_empty() {
+    if !path.is_empty() && !critical_path::is_busy(run) {
         said.push(format!("On the critical path: {}.", path.join(", ")));
     }
     let causes =

@@ -359,7 +359,8 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         title: "Kernels without a launch record",
         remedy: &[
             "{before} of them ran in the first {lead}: they belong to a pass that started before the recording.",
-            "Record the CUDA runtime calls too, and warm up before the profiler starts: work launched before that has no launch in the trace.",
+            "!calls Record the CUDA runtime calls too.",
+            "Work launched before the profiler starts has no launch in the trace: wait for the device (`torch.cuda.synchronize()`) before you start it.",
         ],
     },
     CounterWords {
@@ -494,7 +495,8 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         remedy: &[
             "{outside} of the measured time is outside every stage.",
             "{mixed_time} of that is in {mixed|step} with both prompts and decoding sequences, which belong to neither stage.",
-            "?traced !mixed This is expected where the trace includes loading or warm-up. Otherwise, add a range around the missing part.",
+            "?traced ?annotated !mixed That is what lies between the engine's steps, and where a step waits for work that is not in the recording.",
+            "?traced !annotated This is expected where the trace includes loading or warm-up. Otherwise, add a range around the missing part.",
             "!traced No action is needed below 1%; above, work between the stages takes time that no stage shows.",
         ],
     },

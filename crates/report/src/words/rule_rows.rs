@@ -90,12 +90,12 @@ pub(crate) const RULES: &[RuleWords] = &[
         claim: &[
             "?one_off The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; {once} of that is seen only once in this recording.",
             "?works !unrecorded The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
-            "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; for {unrecorded} of that, nothing recorded shows that it works.",
+            "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; for {unrecorded} of that, the recording does not show what the host does.",
             "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more.",
         ],
         evidence: &[
             "*places {time} of the idle time is inside `{name}`.",
-            "Where nothing recorded shows work ({unrecorded}), the host may work, wait or sleep, so no saving is estimated for that part.",
+            "Where the recording shows nothing ({unrecorded}), the host may work, wait or sleep, so no saving is estimated for that part.",
             "!one_off {once} of the idle time is seen only once in this recording; no saving is expected from it.",
         ],
         action: &[
@@ -231,13 +231,13 @@ pub(crate) const RULES: &[RuleWords] = &[
         action: &[
             "?graphs Capture more of the step in CUDA graphs, or give each remaining launch more work.",
             "?repeats Capture the step in a CUDA graph.",
-            "Give each launch more work: use a larger batch or fused operators.",
+            "Capture what runs again with the same shapes in a CUDA graph, or give each launch more work.",
         ],
         advice: &[
-            "?graphs Full graphs instead of piecewise ones hold attention too, if its kernels support capture; otherwise fuse the small kernels between graphs.",
+            "?graphs Steps above the largest captured size run without graphs, and piecewise graphs leave attention out: capture larger sizes, or full graphs if the kernels support it; otherwise fuse the small kernels.",
             "?repeats !graphs ?training Use `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.make_graphed_callables`; then fuse the remaining small kernels.",
             "?repeats !graphs !training Use `torch.compile(mode=\"reduce-overhead\")`, `torch.cuda.graph`, or a serving engine that captures graphs; then fuse the remaining small kernels.",
-            "!repeats !graphs If the same pass runs again with the same shapes, a CUDA graph launches it at once.",
+            "!repeats !graphs A larger batch or fused operators give each launch more work.",
             "?server !graphs Serving engines capture graphs unless an option forbids it (vLLM: `--enforce-eager`; SGLang: `--disable-cuda-graph`).",
             "A faster CPU helps in proportion; a faster GPU does not help. Profilers slow the CPU down, so check the figure without one.",
         ],
@@ -389,21 +389,25 @@ pub(crate) const RULES: &[RuleWords] = &[
     RuleWords {
         rule: "layout-copies",
         title: "Layout copies",
-        claim: &["Kernels that only copy, concatenate or cast run for {run} ({run_share})."],
+        claim: &[
+            "!overlaps Kernels that only copy, concatenate or cast run for {time} ({run_share}).",
+            "Kernels that only copy, concatenate or cast run for {time}; beside other kernels, that accounts for {run} of wall time ({run_share}).",
+        ],
         evidence: &[
             "They account for {kernels|launch} in {where}.",
             "Most of the time is from `{operator}`: {operator_calls|call}, {operator_run}.",
         ],
         action: &["Keep one layout and one dtype from producer to consumer."],
         advice: &[
-            "Cast weights once, write into preallocated buffers (such as a KV cache) instead of concatenating, and avoid `contiguous` between operators that accept strides.",
+            "!convolutions Cast weights once, write into preallocated buffers (such as a KV cache) instead of concatenating, and avoid `contiguous` between operators that accept strides.",
+            "?convolutions Keep tensors in the layout that the convolutions take (`channels_last` on most GPUs), cast weights once, and avoid `contiguous` between operators that accept strides.",
             "The estimate covers all of these copies; some may be needed.",
         ],
     },
     RuleWords {
         rule: "float32-gemms",
         title: "GEMMs in FP32",
-        claim: &["GEMMs[[?convolutions  and convolutions]] in FP32 take {single} in {where} ({single_share})."],
+        claim: &["GEMMs[[?convolutions  and convolutions]] in FP32 run for {single} in {where} ({single_share})."],
         evidence: &[
             "Those in half precision take {half}.",
             "!half None is known to run in half precision; those in FP32 take {wall_share}.",
@@ -481,13 +485,15 @@ pub(crate) const RULES: &[RuleWords] = &[
             "!unit {launches|launch}, one every {interval} on average.",
         ],
         action: &[
-            "?in_graphs Prepare the next step while the GPU runs the current one.",
-            "Give each launch more work: use a larger batch or fused operators.",
+            "?in_graphs Take host work off the launching thread, or do it while the GPU runs.",
+            "?repeats Capture the step in a CUDA graph, or give each launch more work.",
+            "Capture what runs again with the same shapes in a CUDA graph, or give each launch more work.",
         ],
         advice: &[
-            "?in_graphs ?serving Use the engine's asynchronous or overlapped scheduling, keep sampling, detokenisation and request handling off the launching thread, and move the remaining launches into the graph.",
-            "?in_graphs !serving Keep other host code off the launching thread, and move the remaining launches into the graph.",
-            "!in_graphs ?repeats CUDA graphs or `torch.compile(mode=\"reduce-overhead\")` remove the gaps of a step that repeats.",
+            "?in_graphs ?serving Sampling, detokenisation and request handling need not run there. Schedule a step ahead if the engine does not do so already (vLLM: `--async-scheduling`; SGLang: unless `--disable-overlap-schedule` is given), and move the remaining launches into the graph.",
+            "?in_graphs !serving Move the remaining launches into the graph.",
+            "!in_graphs ?repeats `torch.compile(mode=\"reduce-overhead\")` captures graphs.",
+            "!in_graphs A larger batch or fused operators give each launch more work.",
             "Profilers slow the CPU down, so check the figure without one.",
         ],
     },
@@ -578,10 +584,16 @@ pub(crate) const RULES: &[RuleWords] = &[
         evidence: &[
             "It concerns {requests} of {all|request} and {steps|step} with both prompts and decoding sequences.",
             "Such a step takes {mixed_step} (median), a step without prompts {decode_step}.",
+            "The GPU is idle for {mixed_idle} of such a step.",
         ],
-        action: &["?chunk Limit the tokens per step to about {chunk}.", "Limit the tokens per step."],
+        action: &[
+            "?mixed_idle Launch steps with prompts faster.",
+            "?chunk Limit the tokens per step to about {chunk}.",
+            "Limit the tokens per step.",
+        ],
         advice: &[
-            "vLLM: `--max-num-batched-tokens`; SGLang: `--chunked-prefill-size`. Prompts then take more steps, so the time to first token grows.",
+            "?mixed_idle Their launches take longer than their kernels, so fewer tokens per step would not shorten them. Capture graphs for steps of this size (vLLM: `cudagraph_capture_sizes` of `--compilation-config`).",
+            "!mixed_idle vLLM: `--max-num-batched-tokens`; SGLang: `--chunked-prefill-size`. Prompts then take more steps, so the time to first token grows.",
             "?chunk Prompt tokens of {chunk} take about as long as a decode step in this recording: the time between tokens would at most double. The figure is extrapolated from the prompts of this recording.",
             "Prefill on other GPUs (disaggregated serving) removes the interruptions.",
         ],
@@ -606,11 +618,11 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         evidence: &[
             "The GPU is idle for {median} between two steps (median), {longest} at most; requests wait in {pauses|pause}.",
-            "For {unseen} of its idle time, nothing recorded shows what the host does.",
+            "For {unseen} of its idle time, the recording does not show what the host does.",
         ],
         action: &["Shorten what the engine does between two steps."],
         advice: &[
-            "Scheduling, sampling parameters, grammars, detokenisation and logging run there. Sample the engine's process (`py-spy`), or record Python stacks, to see which. An engine that schedules a step ahead hides this time (vLLM: `--async-scheduling`; SGLang does so unless `--disable-overlap-schedule` is given).",
+            "Scheduling, sampling parameters, grammars, detokenisation and logging run there. Sample the engine's process (`py-spy`), or record Python stacks, to see which. An engine that schedules a step ahead hides the part of this time that the GPU covers (vLLM: `--async-scheduling`; SGLang: unless `--disable-overlap-schedule` is given); most do so already.",
         ],
     },
 ];

@@ -63,6 +63,17 @@ fn group(text: &str) -> Option<StepGroup> {
     if let Ok(query_tokens) = sums.parse() {
         return Some(StepGroup { sequences, query_tokens: Some(query_tokens), ..StepGroup::default() });
     }
+    // `888_788544`: tokens, and the sum of their squares.
+    if let Some((tokens, squares)) = sums.split_once('_')
+        && let (Ok(tokens), Ok(squares)) = (tokens.parse(), squares.parse())
+    {
+        return Some(StepGroup {
+            sequences,
+            query_tokens: Some(tokens),
+            query_squared: Some(squares),
+            ..StepGroup::default()
+        });
+    }
     let after = |mark: &str, until: &str| {
         let (_, rest) = sums.split_once(mark)?;
         let (number, _) = if until.is_empty() { (rest, "") } else { rest.split_once(until)? };
@@ -164,6 +175,9 @@ mod tests {
         assert_eq!((sequences, query_tokens, key_tokens), (9, Some(8_155), Some(8_430)));
         assert_eq!((query_squared, query_key), (Some(7_475_785), Some(7_671_310)));
         assert_eq!((batch.generation.sequences, batch.generation.key_tokens), (37, Some(34_489)));
+        // vLLM on a B200: tokens, and the sum of their squares.
+        let short = annotation("execute_context_1(888_788544)_generation_0(0_0)").unwrap().batch.unwrap();
+        assert_eq!((short.context.query_tokens, short.context.query_squared), (Some(888), Some(788_544)));
     }
 
     /// Label, prompts, decoding sequences and tokens.

@@ -66,7 +66,7 @@ pub(super) fn line(run: &RunView<'_>) -> Option<String> {
     let mut text = format!("{}{size}{ranks}: {} in {}", row.name, count(row.calls, "call"), row.total_ns);
     match (row.bus_bytes_per_second, row.bytes) {
         (Some(rate), _) => text += &format!(", bus bandwidth {rate}"),
-        (None, None) => text += "; its message size was not recorded, so its bandwidth is unknown",
+        (None, None) => text += "; the recording names no message size for it, so its bandwidth is unknown",
         (None, Some(_)) => {}
     }
     if let (Some(best), Some(_)) = (row.bus_bytes_per_second_best, row.link_share) {

@@ -11,6 +11,17 @@ use crate::words::number::{percent, signed};
 /// Causes shown.
 const CAUSES: usize = 8;
 
+/// Share of a device's span below which its idle time decides nothing.
+const HARDLY_IDLE: f64 = 0.01;
+
+/// Whether devices have work all the time. A host that waits for them in ways that are not recorded is on a replayed path, and decides
+/// nothing.
+pub(crate) fn is_busy(run: &RunView<'_>) -> bool {
+    let times = &run.metrics.breakdown.device_time;
+    let is_busy = |time: &types::DeviceTime| (time.idle_ns.get() as f64) < time.span_ns.get() as f64 * HARDLY_IDLE;
+    !times.is_empty() && times.iter().all(is_busy)
+}
+
 /// What sets the time, by cause.
 pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let conclusions = &run.metrics.conclusions;
@@ -35,13 +46,16 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     };
     let together = replay.together_ns.filter(|together| *together > Nanos::ZERO);
     let together = together
-        .map(|together| format!(" Acting on all findings together saves an estimated {together}; not measured."));
+        .map(|together| format!(" All changes that findings propose, those without an estimate of their own included, save an estimated {together}; not measured."));
     page.paragraph(&format!(
         "An unchanged replay takes {}; the recorded run took {} ({residual}). {basis}{}",
         time(replay.replayed_ns),
         time(replay.measured_ns),
         together.unwrap_or_default()
     ));
+    if is_busy(run) {
+        return page.paragraph("The devices are idle for less than 1% of the recording: their own work sets its time.");
+    }
     let mut table = Table::new("cause | >time | >share of path");
     for part in conclusions.critical_path.iter().take(CAUSES) {
         table.row([prose(&part.cause), part.ns.to_string(), percent(Some(part.share))]);

@@ -1,7 +1,7 @@
 //! What `llm-perf import` ends with: requests, totals, stages, the first kernels, how much could be attributed, and what to do next.
 
 use types::view::{DeviceTimeView, NextStep, RunView};
-use types::{Nanos, TraceFacts};
+use types::{IdleCause, Nanos, TraceFacts};
 
 use super::imported::stage_table;
 use super::kernels::{NAME, counter_table};
@@ -18,6 +18,8 @@ use crate::words::number::{count, decimal, grouped, known, percent};
 const KERNELS: usize = 8;
 /// Savings shown.
 const SAVINGS: usize = 3;
+/// Idle time that has a line.
+const WORTH_A_LINE: Nanos = Nanos::new(1_000);
 
 /// The run as plain text.
 pub fn import_terminal(run: &RunView<'_>) -> String {
@@ -77,8 +79,11 @@ fn device(view: &DeviceTimeView<'_>) -> [Option<String>; 2] {
         time.copies_exposed_ns,
         time.idle_ns
     );
-    let cause = view.causes.first();
-    let cause = cause.map(|(idle, _)| format!("{} of idle time is {}", idle.ns, idle::cause(idle.cause)));
+    let cause = view.causes.first().filter(|(idle, _)| idle.ns >= WORTH_A_LINE);
+    let cause = cause.map(|(idle, _)| match idle.cause {
+        IdleCause::NotRecorded => format!("{} of idle time has no known cause", idle.ns),
+        cause => format!("{} of idle time is {}", idle.ns, idle::cause(cause)),
+    });
     [Some(line), cause]
 }
 

@@ -9,7 +9,7 @@ use super::phrase::nested;
 use super::steps;
 use crate::render::Page;
 use crate::render::Table;
-use crate::render::text::{code, prose, sentence};
+use crate::render::text::{capital, code, prose, sentence};
 use crate::words::cause::family;
 use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent};
 
@@ -106,8 +106,8 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     page.heading("Per-Stage Timings (measured)");
     if let Some(basis) = &facts.stages {
         let how = if basis.inferred { "" } else { "Stages are from " };
-        let basis = sentence(&basis.basis);
-        page.paragraph(&format!("{how}{basis}. `a > b` is a part of `a` and included in its numbers."));
+        let basis = capital(&format!("{how}{}", sentence(&basis.basis)));
+        page.paragraph(&format!("{basis}. `a > b` is a part of `a` and included in its numbers."));
     }
     page.table(&stage_table(run, nested));
     page.paragraph(
@@ -157,7 +157,7 @@ fn pace(page: &mut Page, facts: &TraceFacts) {
     if let Some(steps) = &facts.steps {
         let drift = steps.drift.map(|drift| format!("; second half {:+.1}% relative to the first", drift * 100.0));
         let (p50, p95, p99) = (steps.p50_ns, steps.p95_ns, steps.p99_ns);
-        lines.push(format!("time per step: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
+        lines.push(format!("host time per step: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
         let kernels = decimal(steps.kernels_per_token.round());
         lines.push(format!("per step: {kernels} kernels, {} of device work", steps.work_per_token_ns));
     }
@@ -215,8 +215,8 @@ pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     let operators = &run.metrics.breakdown.operators;
     if operators.is_empty() {
         return page.paragraph(
-            "No operators were recorded. `llm-perf profile --engine torch` and `llm-perf deep` record the operators of a PyTorch model; \
-             `llm-perf import` reads them from a torch.profiler trace.",
+            "No operators were recorded. Those of a PyTorch model are recorded by `llm-perf profile --engine torch`, by `llm-perf deep`, and by \
+             torch.profiler with `ProfilerActivity.CPU`.",
         );
     }
     let mut table = Table::new("operator | stage | >device | >self | >total | >calls");

@@ -9,7 +9,7 @@ mod assumptions;
 pub(crate) mod caveats;
 mod command;
 mod communication;
-mod critical_path;
+pub(crate) mod critical_path;
 mod device_time;
 pub(crate) mod findings;
 mod headline;

@@ -1,7 +1,7 @@
 //! What kind of run a trace shows, and its steps.
 
 use types::view::{EngineStepsView, RunView};
-use types::{Nanos, StepLabel, TraceFacts};
+use types::{Nanos, StepBasis, StepLabel, TraceFacts};
 
 use crate::render::Page;
 use crate::render::Table;
@@ -67,9 +67,14 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     };
     page.paragraph(&format!(
         "{} (source: {}). Wall time runs from the start of a step, or the end of the one before it, to the end of its device \
-         work; device time is the time its work kept the device busy.",
+         work{}; device time is the time its work kept the device busy.",
         count(steps.list.len() as u64, "step"),
-        steps.basis.phrase()
+        steps.basis.phrase(),
+        if steps.basis == StepBasis::EngineAnnotations {
+            ", without the time in which the device does nothing although its next work has been launched"
+        } else {
+            ""
+        }
     ));
     let spreads = spread("wall time per step", &steps.wall_ms)
         .into_iter()
