@@ -420,11 +420,12 @@ fn servers_that_share_a_load_are_axes_of_a_sweep() {
     assert_eq!(value(&apart, "/server/decoding/bytes_per_token"), 131_072.0);
     assert!(value(&apart, "/itl_ms/p99/value") < value(&none, "/itl_ms/p99/value"));
     assert!(apart["assumptions"].as_array().unwrap().contains(&"kv_transfer".into()));
-    let refused: [(&[&str], &str); 6] = [
+    let refused: [(&[&str], &str); 7] = [
         (&["--disaggregate", "1p1d"], "needs the bandwidth between its servers"),
         (&["--disaggregate", "1x1"], "expected 1p2d"),
         (&["--disaggregate", "1p1d", "--data-parallel", "2"], "cannot be used with"),
         (&["--data-parallel", "0"], "expected a number from 1 to 256"),
+        (&["--data-parallel", "256", "--requests", "50000"], "50000 requests on 256 servers are too many to simulate"),
         (&["--kv-link", "5"], "--kv-link has no effect without --disaggregate"),
         (&["--router", "round-robin"], "--router has no effect without"),
     ];
@@ -436,6 +437,12 @@ fn servers_that_share_a_load_are_axes_of_a_sweep() {
         &scratch,
         &["--model", "llama-3-8b", "--disaggregate", "1p2d", "--kv-link", "50GB/s", "--requests", "20"],
     );
+    for line in ["requests waiting on a server", "KV cache of a server"] {
+        assert!(text.stdout.contains(line), "{line}: {}", text.stdout);
+    }
+    let two = document(&scratch, &["--data-parallel", "2", "--rate", "40", "--requests", "40"]);
+    let times: Vec<f64> = two["over_time"].as_array().unwrap().iter().map(|moment| value(moment, "/at_ms")).collect();
+    assert!(times.len() > 100 && times.is_sorted() && two["origin"] == "assumed", "{}", times.len());
     assert!(
         text.stdout.contains("vllm on 3 x h200; 1 prefill, 2 decode, round-robin, each: at most"),
         "{}",
