@@ -387,6 +387,10 @@ fn measured_steps_correct_what_if_and_not_the_comparison() {
         let found = forecast(&[&["--rate", "9"], other].concat());
         assert!(found["is_corrected"] == false, "{other:?}");
     }
+    // Layouts of a sweep are all corrected, or none is.
+    let swept =
+        |axis: &str| value(&forecast(&["--rate", "9", "--sweep", axis]), "/points/0/figures/tpot_ms/mean/value");
+    assert!(swept("max-num-seqs=64,128") > 40.0 && swept("engine=vllm,sglang") < 20.0);
     // What the driver calls the device, and its id, are the same one.
     for name in ["NVIDIA H200", "H200"] {
         assert!(forecast(&["--rate", "9", "--hardware", name])["is_corrected"] == true, "{name}");
