@@ -342,12 +342,17 @@ fn layouts_under_different_loads_have_no_best_one_and_a_ramp_is_sized_by_its_pea
 fn measured_steps_correct_what_if_and_not_the_comparison() {
     let scratch = Scratch::new();
     serve_run(&scratch, &["--model", "llama-3-8b", "--hardware", "h200", "--", "vllm", "serve", "m"]);
-    // Ten steps of a sequence that decodes, each of 50 ms: far longer than any forecast.
-    let step = serde_json::json!({"name": "step", "label": "decode", "host_ns": 0, "wall_ns": 0, "device_ns": 50_000_000, "kernels": 9,
-        "device_start_ns": 0, "device_end_ns": 50_000_000, "batch": {"tokens": 1, "context": {"sequences": 0}, "generation": {"sequences": 1}}});
-    let work: Vec<Value> =
-        (0..10).map(|step| serde_json::json!({"step": step, "tokens": 1, "work": "decode"})).collect();
-    let metrics = serde_json::json!({"devices": [{"name": "H200"}], "steps": {"list": vec![step; 10]},
+    // A prompt, and ten steps of a sequence that decodes, each of 50 ms: far longer than any forecast.
+    let step = |tokens: u64| {
+        serde_json::json!({"name": "step", "label": "decode", "host_ns": 0, "wall_ns": 0, "device_ns": 50_000_000, "kernels": 9,
+            "device_start_ns": 0, "device_end_ns": 50_000_000,
+            "batch": {"tokens": tokens, "context": {"sequences": 0}, "generation": {"sequences": 1}}})
+    };
+    let list: Vec<Value> = std::iter::once(64).chain([1; 10]).map(step).collect();
+    let decode = |step: u64| serde_json::json!({"step": step, "tokens": 1, "work": "decode"});
+    let mut work = vec![serde_json::json!({"step": 0, "tokens": 64, "work": "prefill"})];
+    work.extend((1..=10).map(decode));
+    let metrics = serde_json::json!({"devices": [{"name": "H200"}], "steps": {"list": list},
         "requests": [{"input_tokens": 64, "steps": work}]});
     std::fs::write(scratch.path("run").join("metrics.json"), metrics.to_string()).unwrap();
     let path = scratch.path("run").join("manifest.json");
@@ -371,6 +376,25 @@ fn measured_steps_correct_what_if_and_not_the_comparison() {
     assert!(faster["is_corrected"] == true && tpot(&faster) > 40.0, "{}", tpot(&faster));
     // Another device takes other times.
     assert!(other["is_corrected"] == false && other["step_residuals"].as_array().unwrap().is_empty());
+    let others: [&[&str]; 5] = [
+        &["hardware=h100-sxm"],
+        &["--engine", "sglang"],
+        &["--attention-backend", "triton"],
+        &["workload.parallel.tensor=2"],
+        &["--model", "llama-3.1-8b"],
+    ];
+    for other in others {
+        let found = forecast(&[&["--rate", "9"], other].concat());
+        assert!(found["is_corrected"] == false, "{other:?}");
+    }
+    // Layouts of a sweep are all corrected, or none is.
+    let swept =
+        |axis: &str| value(&forecast(&["--rate", "9", "--sweep", axis]), "/points/0/figures/tpot_ms/mean/value");
+    assert!(swept("max-num-seqs=64,128") > 40.0 && swept("engine=vllm,sglang") < 20.0);
+    // What the driver calls the device, and its id, are the same one.
+    for name in ["NVIDIA H200", "H200"] {
+        assert!(forecast(&["--rate", "9", "--hardware", name])["is_corrected"] == true, "{name}");
+    }
     let text = capacity(&scratch, &["--from", "run", "--rate", "9"]);
     assert!(text.stdout.contains("device time is corrected by"), "{}", text.stdout);
 }
@@ -400,11 +424,12 @@ fn servers_that_share_a_load_are_axes_of_a_sweep() {
     assert_eq!(value(&apart, "/server/decoding/bytes_per_token"), 131_072.0);
     assert!(value(&apart, "/itl_ms/p99/value") < value(&none, "/itl_ms/p99/value"));
     assert!(apart["assumptions"].as_array().unwrap().contains(&"kv_transfer".into()));
-    let refused: [(&[&str], &str); 6] = [
+    let refused: [(&[&str], &str); 7] = [
         (&["--disaggregate", "1p1d"], "needs the bandwidth between its servers"),
         (&["--disaggregate", "1x1"], "expected 1p2d"),
         (&["--disaggregate", "1p1d", "--data-parallel", "2"], "cannot be used with"),
         (&["--data-parallel", "0"], "expected a number from 1 to 256"),
+        (&["--data-parallel", "256", "--requests", "50000"], "50000 requests on 256 servers are too many to simulate"),
         (&["--kv-link", "5"], "--kv-link has no effect without --disaggregate"),
         (&["--router", "round-robin"], "--router has no effect without"),
     ];
@@ -416,6 +441,12 @@ fn servers_that_share_a_load_are_axes_of_a_sweep() {
         &scratch,
         &["--model", "llama-3-8b", "--disaggregate", "1p2d", "--kv-link", "50GB/s", "--requests", "20"],
     );
+    for line in ["requests waiting on a server", "KV cache of a server"] {
+        assert!(text.stdout.contains(line), "{line}: {}", text.stdout);
+    }
+    let two = document(&scratch, &["--data-parallel", "2", "--rate", "40", "--requests", "40"]);
+    let times: Vec<f64> = two["over_time"].as_array().unwrap().iter().map(|moment| value(moment, "/at_ms")).collect();
+    assert!(times.len() > 100 && times.is_sorted() && two["origin"] == "assumed", "{}", times.len());
     assert!(
         text.stdout.contains("vllm on 3 x h200; 1 prefill, 2 decode, round-robin, each: at most"),
         "{}",

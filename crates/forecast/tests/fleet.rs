@@ -128,6 +128,21 @@ fn a_router_that_knows_the_load_spares_requests_behind_a_long_one() {
 }
 
 #[test]
+fn a_router_does_not_know_an_answer_before_it_is_made() {
+    // Of two servers, the second has a request of one token. Until its client has the answer, a third request meets as many on either
+    // server and goes to the first, where it slows down the request that decodes.
+    let fleet = Fleet { servers: 2, router: Router::LeastLoaded, apart: None };
+    let lengths = [[20, 400], [200, 1], [200, 1]];
+    let answers = |third: f64| -> Vec<_> {
+        let load = load(Arrivals::Due(vec![0.0, 0.0, third]), &lengths);
+        serve(VLLM, 10_000, &fleet, &load).answers.into_iter().flatten().collect()
+    };
+    let apart = answers(1e9);
+    let slows_the_first = |third: f64| answers(third)[0].last > apart[0].last;
+    assert!(slows_the_first(apart[1].last - 1.0) && !slows_the_first(apart[1].last + 1.0));
+}
+
+#[test]
 fn decoding_apart_is_not_interrupted_by_prompts_and_waits_for_the_link() {
     let lengths = vec![[4_000, 30]; 40];
     let load = load(due(40, 60_000.0), &lengths);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use config::{Config, OverrideSource, Overrides};
 use flow::capacity::{self, Backend, CapacityRequest, Disaggregate, Engine, EngineSettings, FleetSettings, PlannedLoad, Router, ServedRun, ServerCommand};
+use flow::hardware;
 use flow::runs;
 use flow::serve::{Arrivals, Prompts};
 use types::{BytesPerSecond, Exit, Objective, UserError};
@@ -129,10 +130,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let given = Overrides::typed(&arguments.overrides)?;
     refuse_lengths(&given)?;
     refuse_unshared(arguments)?;
-    let is_changed = served.as_ref().is_some_and(|served| is_changed(arguments, served, &given));
-    let is_device_changed = served.as_ref().is_some_and(|served| is_device_changed(arguments, served, &given));
-    let given = with_tensor_parallel(given, served.as_ref().and_then(|served| served.server.tensor_parallel))?;
+    let typed = &given;
+    let given = with_tensor_parallel(typed.clone(), served.as_ref().and_then(|served| served.server.tensor_parallel))?;
     let (config, model) = resolution::resolve_modelled(&flags, &given, context)?;
+    let is_device_changed = match &served {
+        Some(served) => is_device_changed(arguments, served, typed, resolution::hardware(&config)?.as_deref(), context),
+        None => false,
+    };
+    let is_changed = is_device_changed || served.as_ref().is_some_and(|served| is_changed(arguments, &served.server));
     let load = load(arguments, served.as_ref(), None)?;
     let load = if is_changed { load.unmeasured() } else { load };
     let mut request = request(arguments, served.as_ref(), load, &config, context)?;
@@ -242,8 +247,7 @@ fn unsaid(arguments: &Arguments, served: &ServedRun, flags: &ModelFlags<'_>) -> 
 }
 
 /// Whether the server that is simulated differs from the one that was measured. What the run does not say is filled in, not changed.
-fn is_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> bool {
-    let ServedRun { server, .. } = served;
+fn is_changed(arguments: &Arguments, server: &ServerCommand) -> bool {
     let measured = EngineSettings {
         engine: server.engine.or(arguments.engine).unwrap_or(capacity::VLLM),
         backend: server.backend.unwrap_or_default(),
@@ -255,15 +259,29 @@ fn is_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> b
     settings(arguments, server) != measured
         || arguments.data_parallel.is_some_and(|servers| servers > 1)
         || arguments.disaggregate.is_some()
-        || is_device_changed(arguments, served, given)
 }
 
-/// Whether its steps take other times on the device: another device, model, or way to store and share it.
-fn is_device_changed(arguments: &Arguments, served: &ServedRun, given: &Overrides) -> bool {
-    let ServedRun { model, hardware, .. } = served;
+/// Whether its steps take other times on the device: another device, engine, attention, model, or way to store and share it.
+fn is_device_changed(
+    arguments: &Arguments,
+    served: &ServedRun,
+    given: &Overrides,
+    hardware: Option<&str>,
+    context: &Context,
+) -> bool {
+    let ServedRun { model, server, .. } = served;
+    let measured = served.hardware.as_deref();
     arguments.model.as_ref().zip(model.as_ref()).is_some_and(|(given, measured)| given != measured)
-        || arguments.hardware.as_ref().zip(hardware.as_ref()).is_some_and(|(given, measured)| given != measured)
+        || hardware.zip(measured).is_some_and(|(given, measured)| !is_one_device(given, measured, context))
+        || arguments.engine.zip(server.engine).is_some_and(|(given, measured)| given.name != measured.name)
+        || arguments.attention_backend.is_some_and(|given| given != server.backend.unwrap_or_default())
         || given.iter().any(|one| one.key_below("workload").is_some() || one.key_below("model").is_some())
+}
+
+/// Whether two names are those of one device: its id, its name, and what the driver calls it.
+fn is_one_device(one: &str, other: &str, context: &Context) -> bool {
+    let id = |name| hardware::find(context.config_dir.as_deref(), name).ok().map(|device| device.id);
+    one == other || id(one).is_some_and(|found| Some(found) == id(other))
 }
 
 /// The run that `--from` names.

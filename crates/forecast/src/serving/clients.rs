@@ -24,13 +24,13 @@ impl Ord for Time {
     }
 }
 
-/// Requests by the time something happens to them.
+/// Requests, or servers, by the time something happens to them.
 #[derive(Default)]
 pub(crate) struct Queue(BinaryHeap<Reverse<(Time, usize)>>);
 
 impl Queue {
-    pub(crate) fn push(&mut self, time: f64, request: usize) {
-        self.0.push(Reverse((Time(time), request)));
+    pub(crate) fn push(&mut self, time: f64, place: usize) {
+        self.0.push(Reverse((Time(time), place)));
     }
 
     /// When something happens next.
@@ -39,7 +39,7 @@ impl Queue {
     }
 
     pub(crate) fn pop(&mut self) -> Option<(f64, usize)> {
-        self.0.pop().map(|Reverse((time, request))| (time.0, request))
+        self.0.pop().map(|Reverse((time, place))| (time.0, place))
     }
 
     /// The next one, where it happens by `now`.

@@ -25,7 +25,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// In order.
+    /// In the order of simulation: each server's are in the order of time.
     pub fn kept(&self) -> &[Moment] {
         &self.kept
     }

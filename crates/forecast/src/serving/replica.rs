@@ -38,8 +38,8 @@ pub(crate) struct HandedOver {
 /// What a turn of a server's loop made of requests.
 #[derive(Default)]
 pub(crate) struct Turn {
-    /// Requests that are answered.
-    pub(crate) left: usize,
+    /// When requests are answered.
+    pub(crate) left: Vec<f64>,
     /// Requests that go on elsewhere.
     pub(crate) handed_over: Vec<HandedOver>,
 }
@@ -207,7 +207,7 @@ impl<'a> Replica<'a> {
         let over = emitting().filter(goes_on).map(|part| HandedOver { request: part.request, at: self.now });
         turn.handed_over.extend(over);
         let own: Vec<usize> = emitting().filter(|part| !goes_on(part)).map(|part| part.request).collect();
-        turn.left += self.frontend.answer(&own, self.now, clients);
+        turn.left = self.frontend.answer(&own, self.now, clients);
     }
 }
 
@@ -245,15 +245,17 @@ impl Frontend {
         time + work / (1.0 - self.share.min(MOST_BUSY))
     }
 
-    /// Hands the tokens of a step to their clients, one after the other; how many of the requests end with them.
-    fn answer(&mut self, requests: &[usize], now: f64, clients: &mut Clients<'_>) -> usize {
+    /// Hands the tokens of a step to their clients, one after the other; when requests end with them.
+    fn answer(&mut self, requests: &[usize], now: f64, clients: &mut Clients<'_>) -> Vec<f64> {
         let HostCosts { way_out, way_out_sequence, chunk, .. } = self.costs;
         let count = requests.len() as f64;
         let ready = now.max(self.free) + self.slowness * way_out_sequence * count;
-        let mut ended = 0;
+        let mut ended = Vec::new();
         for (place, request) in requests.iter().enumerate() {
             let at = ready + self.slowness * (way_out + chunk * place as f64);
-            ended += usize::from(clients.answered(*request, at));
+            if clients.answered(*request, at) {
+                ended.push(at);
+            }
         }
         self.free = ready + self.slowness * chunk * count;
         self.share = ((self.free - now) / (now - self.before).max(1.0)).min(1.0);

@@ -1,8 +1,9 @@
 //! A load on servers from the first request to the last answer.
 //!
-//! Requests go to a server as they are sent, and every server runs its own loop; whichever comes first in time is next.
+//! Requests go to a server as they are sent, and every server runs its own loop; whichever comes first in time is next. A turn of a loop
+//! says what happens at its end: routers learn of it once everything before that has happened.
 
-use super::clients::Clients;
+use super::clients::{Clients, Queue};
 use super::draw::{Draw, Noise};
 use super::fleet::{Fleet, Pool};
 use super::load::Load;
@@ -33,25 +34,37 @@ pub fn simulate(
     servers.extend((0..decoding).map(|_| replica(&load.asked)));
     let mut pools = [Pool::new(fleet.router, 0, fleet.servers), Pool::new(fleet.router, fleet.servers, decoding)];
     let (mut clients, mut noise) = (Clients::new(load), Noise::new(draw));
+    // Requests whose prompts are processed, and servers that a request leaves, by time.
+    let (mut handed_over, mut left) = (Queue::default(), Queue::default());
     let mut found = Simulated::default();
     loop {
         let ready = servers.iter().enumerate().filter_map(|(server, replica)| Some((replica.ready()?, server)));
         let ready = ready.min_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((_, server)) = ready.filter(|(at, _)| clients.sent.next().is_none_or(|sent| *at < sent)) else {
-            let Some((time, request)) = clients.sent.pop() else { break };
-            if rules.could_hold(&load.asked[request]) {
-                servers[pools[0].route()].send(request, time, &mut noise);
-            } else {
-                clients.refuse(request, time);
+        let next = [&clients.sent, &handed_over].into_iter().filter_map(Queue::next).reduce(f64::min);
+        if let Some((_, server)) = ready.filter(|(at, _)| next.is_none_or(|next| *at < next)) {
+            let turn = servers[server].turn(prices, &mut clients, &mut noise, &mut found)?;
+            for at in turn.left {
+                left.push(at, server);
+            }
+            for HandedOver { request, at } in turn.handed_over {
+                left.push(at, server);
+                handed_over.push(at, request);
             }
             continue;
-        };
-        let turn = servers[server].turn(prices, &mut clients, &mut noise, &mut found)?;
-        (0..turn.left).for_each(|_| pools.iter_mut().for_each(|pool| pool.leave(server)));
-        for HandedOver { request, at } in turn.handed_over {
-            pools[0].leave(server);
+        }
+        let Some(now) = next else { break };
+        while let Some((_, server)) = left.due(now) {
+            pools.iter_mut().for_each(|pool| pool.leave(server));
+        }
+        if let Some((_, request)) = handed_over.due(now) {
             let sent = fleet.apart.map_or(0.0, |apart| apart.token * load.asked[request].input as f64);
-            servers[pools[1].route()].receive(request, at + sent);
+            servers[pools[1].route()].receive(request, now + sent);
+        } else if let Some((_, request)) = clients.sent.pop() {
+            if rules.could_hold(&load.asked[request]) {
+                servers[pools[0].route()].send(request, now, &mut noise);
+            } else {
+                clients.refuse(request, now);
+            }
         }
     }
     found.preemptions = servers.iter().map(Replica::preemptions).sum();

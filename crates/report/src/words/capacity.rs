@@ -42,7 +42,7 @@ impl Phrase for CapacityAssumption {
                 "Devices draw the limit of their power for the whole time, idle time included: an upper bound of their energy."
             }
             Self::Router => {
-                "Servers are alike and independent; their router costs no time and knows every answer at once."
+                "Servers are alike and independent; their router costs no time and knows every answer once it is made."
             }
             Self::KvTransfer => {
                 "Keys and values go to the server that decodes over the given link once the prompt is processed, and transfers \

@@ -248,16 +248,16 @@ pub struct PriceForecast {
     pub per_million_output_tokens: ForecastRange,
 }
 
-/// The server at one moment of the likely simulation.
+/// One of the servers, as it begins a step of the likely simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadMoment {
     /// Since the first request.
     pub at_ms: f64,
     /// Sequences in the step that begins.
     pub batch: u64,
-    /// Requests that wait.
+    /// Requests that wait on that server.
     pub waiting: u64,
-    /// Share of the KV blocks in use.
+    /// Share of its KV blocks in use.
     pub kv: f64,
 }
 
@@ -375,7 +375,7 @@ pub struct Capacity {
     /// The same load as a client measured it; empty for a load that nobody sent.
     #[serde(default)]
     pub measured: Vec<MeasuredFigure>,
-    /// The server over time, evenly thinned.
+    /// Steps of all servers in the order in which they begin, evenly thinned.
     pub over_time: Vec<LoadMoment>,
     /// Every request, in the order of sending.
     pub requests: Vec<RequestForecast>,

@@ -129,7 +129,7 @@ fn layout(base: &Base<'_>, axes: &[SweepAxis], loads: &Loads, mut number: usize)
         }
     }
     refuse_lengths(&change)?;
-    if settings.contains_key("hardware") || change.iter().next().is_some() {
+    if ["hardware", "engine"].iter().any(|key| settings.contains_key(*key)) || change.iter().next().is_some() {
         request.steps = Vec::new().into();
     }
     request.steps_apply = !request.steps.is_empty();

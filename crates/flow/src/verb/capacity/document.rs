@@ -18,13 +18,15 @@ use crate::pipeline::model::LoadedModel;
 /// Below this share of calibrated time a forecast is called assumed.
 const CALIBRATED: f64 = 0.8;
 
-/// Where any of these is assumed, times do not come from measurements of this device, host and engine.
-const UNMEASURED: [CapacityAssumption; 5] = [
+/// Where any of these is assumed, the forecast rests on more than measurements of this device, host and engine.
+const UNMEASURED: [CapacityAssumption; 7] = [
     CapacityAssumption::NotCalibrated,
     CapacityAssumption::PartlyCalibrated,
     CapacityAssumption::Host,
     CapacityAssumption::EngineHost,
     CapacityAssumption::FusedDequantisation,
+    CapacityAssumption::Router,
+    CapacityAssumption::KvTransfer,
 ];
 
 /// What a forecast is of.
@@ -240,5 +242,8 @@ fn moments(found: &LoadForecast) -> Vec<LoadMoment> {
         waiting: moment.waiting as u64,
         kv: moment.kv,
     };
-    moments.map(moment).collect()
+    let mut moments: Vec<LoadMoment> = moments.map(moment).collect();
+    // Servers run ahead of each other by up to a step.
+    moments.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
+    moments
 }

@@ -9,6 +9,8 @@ use super::room::Room;
 
 /// Most servers of a layout.
 const MOST: usize = 256;
+/// Most servers times requests: every server has a state of every request.
+const MOST_STATES: usize = 10_000_000;
 
 /// How many servers share a load, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,6 +51,22 @@ pub fn servers(text: &str) -> Result<usize, String> {
     servers.ok_or_else(|| format!("expected a number from 1 to {MOST}"))
 }
 
+/// Most requests of a load on such servers.
+pub(super) fn most_requests(fleet: &Fleet) -> usize {
+    MOST_STATES / fleet.servers().max(1)
+}
+
+/// Refuses more requests than that.
+pub(super) fn refuse_too_many(fleet: &Fleet, requests: usize) -> Result<(), UserError> {
+    let most = most_requests(fleet);
+    if requests <= most {
+        return Ok(());
+    }
+    Err(UserError::usage(format!("{requests} requests on {} servers are too many to simulate", fleet.servers())).hint(
+        format!("simulate at most {most} requests (--requests {most}), or fewer servers at their share of the load"),
+    ))
+}
+
 impl FleetSettings {
     /// The servers, where all of their settings are there.
     pub(super) fn fleet(&self, room: &Room) -> Result<Fleet, UserError> {
@@ -80,6 +98,16 @@ impl FleetSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_requests_on_many_servers_are_refused() {
+        let fleet = Fleet { servers: 200, router: Router::default(), apart: Some(Apart { servers: 50, token: 1.0 }) };
+        assert!(refuse_too_many(&fleet, 40_000).is_ok());
+        let error = refuse_too_many(&fleet, 40_001).unwrap_err();
+        assert_eq!(error.message, "40001 requests on 250 servers are too many to simulate");
+        assert!(error.hints[0].contains("--requests 40000"), "{:?}", error.hints);
+        assert!(refuse_too_many(&Fleet::ONE, 200_000).is_ok());
+    }
 
     #[test]
     fn servers_apart_are_written_as_people_write_them() {

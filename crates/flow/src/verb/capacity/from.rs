@@ -122,13 +122,7 @@ fn steps(metrics: &Value) -> Vec<MeasuredStep> {
     let requests = Vec::<ServedRequest>::deserialize(&metrics["requests"]).unwrap_or_default();
     let mut parts: Vec<Vec<Part>> = vec![Vec::new(); list.len()];
     for (place, request) in requests.iter().enumerate() {
-        let prompt = request.steps.iter().filter(|step| step.work == RequestWork::Prefill).map(|step| step.tokens);
-        // What no step processed of a prompt came from the cache; what was dropped is of no known length.
-        let cached = request.input_tokens.and_then(|input| input.checked_sub(prompt.sum()));
-        let Some(mut context) = cached.filter(|_| request.steps.iter().all(|step| step.work != RequestWork::Recompute))
-        else {
-            continue;
-        };
+        let Some(mut context) = cached(request) else { continue };
         for RequestStep { step, tokens, .. } in &request.steps {
             if let Some(parts) = parts.get_mut(*step as usize) {
                 parts.push(Part { request: place, tokens: *tokens, context, emits: true });
@@ -147,6 +141,20 @@ fn steps(metrics: &Value) -> Vec<MeasuredStep> {
     list.iter().zip(parts).filter_map(step).collect()
 }
 
+/// Tokens of a request's prompt that no step processed, which came from the cache; absent where the trace does not say.
+fn cached(request: &ServedRequest) -> Option<u64> {
+    let steps = &request.steps;
+    // Of a request that began before the trace, it is not known how far it was; of one that was preempted, how much was dropped.
+    let is_whole =
+        steps.first()?.work == RequestWork::Prefill && steps.iter().all(|step| step.work != RequestWork::Recompute);
+    let sum = |is_counted: fn(&&RequestStep) -> bool| {
+        steps.iter().filter(is_counted).fold(0, |sum: u64, step| sum.saturating_add(step.tokens))
+    };
+    let longest = u64::from(load::LONGEST);
+    let input = request.input_tokens.filter(|input| is_whole && *input <= longest && sum(|_| true) <= longest)?;
+    input.checked_sub(sum(|step| step.work == RequestWork::Prefill))
+}
+
 impl ServedRun {
     /// The model as `--model` takes it.
     pub fn model(&self) -> Option<&OsStr> {
@@ -158,9 +166,12 @@ impl ServerCommand {
     /// Reads the words that start a server.
     fn read(words: &[OsString]) -> Result<Self, UserError> {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        let program = words.iter().take_while(|word| !word.starts_with("--"));
-        let mut found = Self { engine: program.filter_map(|word| engine(word)).next(), ..Self::default() };
-        for (place, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+        let mut program = words.iter().take_while(|word| !word.starts_with("--")).enumerate();
+        let started = program.find_map(|(place, word)| Some((place, engine(word)?)));
+        let mut found = Self { engine: started.map(|(_, engine)| engine), ..Self::default() };
+        // What comes before the engine is for the program that starts it: `python3 -m`.
+        let before = started.map_or(0, |(place, _)| place);
+        for (place, word) in words.iter().enumerate().skip(before).filter(|(_, word)| word.starts_with('-')) {
             let (flag, joined) = word.split_once('=').map_or((&**word, None), |(flag, value)| (flag, Some(value)));
             // vLLM takes either.
             let flag = flag.replace('_', "-");
@@ -182,7 +193,10 @@ impl ServerCommand {
             "--num-gpu-blocks-override" => self.kv_blocks = Some(number()?),
             "--block-size" | "--page-size" => self.block_size = Some(number()?),
             "--tensor-parallel-size" | "-tp" | "--tp-size" | "--tp" => self.tensor_parallel = Some(number()?),
-            flag if flag.starts_with("--") && !WITHOUT_EFFECT.contains(&flag) => self.ignored.push(flag.to_owned()),
+            // A word such as `-1` is the value of an option.
+            flag if !WITHOUT_EFFECT.contains(&flag) && flag.parse::<f64>().is_err() => {
+                self.ignored.push(flag.to_owned())
+            }
             _ => {}
         }
         Ok(())
@@ -248,6 +262,22 @@ mod tests {
     }
 
     #[test]
+    fn a_request_of_unknown_or_impossible_length_is_left_out() {
+        let request = |input: u64, steps: &[(&str, u64)]| {
+            let step = |(work, tokens): &(&str, u64)| serde_json::json!({"step": 0, "tokens": tokens, "work": work});
+            let steps: Vec<Value> = steps.iter().map(step).collect();
+            cached(&serde_json::from_value(serde_json::json!({"input_tokens": input, "steps": steps})).unwrap())
+        };
+        assert_eq!(request(64, &[("prefill", 48), ("decode", 1)]), Some(16));
+        // Its first outputs came before the trace.
+        assert_eq!(request(64, &[("decode", 1), ("decode", 1)]), None);
+        assert_eq!(request(64, &[]), None);
+        assert_eq!(request(64, &[("prefill", u64::MAX), ("prefill", 1)]), None);
+        assert_eq!(request(64, &[("prefill", 64), ("decode", u64::MAX)]), None);
+        assert_eq!(request(u64::MAX, &[("prefill", 64), ("decode", 1)]), None);
+    }
+
+    #[test]
     fn the_engine_is_the_program_and_not_a_part_of_a_name() {
         let engine = |command: &str| read(command).unwrap().engine.map(|engine| engine.name);
         assert_eq!(engine("/opt/venv/bin/vllm serve models/sglang --port 1"), Some("vllm"));
@@ -261,12 +291,15 @@ mod tests {
     fn settings_are_read_and_what_is_not_simulated_is_told() {
         let found = read(
             "vllm serve m --max_num_seqs=64 --max-num-batched-tokens 8k --block-size 32 -tp 2 --enforce-eager --port 8123 \
-             --attention-backend FLASHINFER --dtype half",
+             --attention-backend FLASHINFER --dtype half -pp 2 -dp 4 -q awq -O0 --seed -1",
         );
         let found = found.unwrap();
         assert_eq!((found.max_num_seqs, found.max_num_batched_tokens), (Some(64), Some(8_000)));
         assert_eq!((found.block_size, found.tensor_parallel, found.kv_blocks), (Some(32), Some(2), None));
-        assert_eq!(found.ignored, ["--enforce-eager", "--attention-backend FLASHINFER", "--dtype"]);
+        let ignored = ["--enforce-eager", "--attention-backend FLASHINFER", "--dtype", "-pp", "-dp", "-q", "-O0"];
+        assert_eq!(found.ignored, ignored);
+        let module = read("python3 -u -m sglang.launch_server --model-path m -tp 2").unwrap();
+        assert_eq!((module.tensor_parallel, module.ignored), (Some(2), Vec::new()));
     }
 
     #[test]

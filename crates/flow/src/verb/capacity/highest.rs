@@ -1,8 +1,9 @@
 //! The highest load that holds an objective, with what the calibration's errors make of it.
 
-use forecast::serving::{Draw, Load, Outcome, Server};
+use forecast::serving::{Draw, Fleet, Load, Outcome, Server};
 use types::{ForecastRange, HighestLoad, LimitedLatency, LoadArrivals, Nanos, Objective, UserError};
 
+use super::fleet::most_requests;
 use super::load::PlannedLoad;
 
 /// Share of the requests that must meet the objective.
@@ -13,7 +14,7 @@ pub(super) const OTHERS: u64 = 6;
 const PRECISION: f64 = 1.03;
 /// A server that takes longer than this share of a load's time for what is left at its end does not keep up.
 const BACKLOG: f64 = 0.05;
-/// Loads above this are not looked at, requests a second.
+/// Loads above this are not looked at, requests a second or at a time.
 const MOST: f64 = 1e5;
 /// Loads below this share of those in which requests follow each other are not looked at: hardly any of them meet.
 const LEAST: f64 = 1e-4;
@@ -46,7 +47,8 @@ pub(super) fn highest(
         return Err(cannot_be_met(&alone, objective));
     }
     let is_closed = matches!(load.about, LoadArrivals::Concurrency { .. });
-    let most = if is_closed { (server.rules.max_num_seqs as usize * server.fleet.decoding()) as f64 } else { MOST };
+    let together = most_together(server.rules.max_num_seqs, &server.fleet);
+    let most = if is_closed { together.min(MOST) } else { MOST };
     let start = if is_closed { 1.0 } else { 1e3 / alone.e2el.mean.max(1e-3) };
     let draws = server.draws(others)?;
     let least = if is_closed { 1.0 } else { LEAST * start };
@@ -69,6 +71,11 @@ pub(super) fn highest(
     let level = ForecastRange { value: found[0], low, high };
     let (requests_per_second, concurrency) = if is_closed { (None, Some(level)) } else { (Some(level), None) };
     Ok(HighestLoad { requests_per_second, concurrency, share: GOAL, limited_by })
+}
+
+/// Most requests at a time that fill the servers, and that can be simulated: they are shown by twice as many.
+fn most_together(max_num_seqs: u64, fleet: &Fleet) -> f64 {
+    (max_num_seqs as f64 * fleet.decoding() as f64).min((most_requests(fleet) / 2) as f64)
 }
 
 impl Search<'_, '_> {
@@ -157,4 +164,16 @@ fn cannot_be_met(alone: &Outcome<f64>, objective: &Objective) -> UserError {
     let above = limit.map(|limit| format!(", above {limit}")).unwrap_or_default();
     UserError::usage(format!("--slo cannot be met: with one request at a time, {name} is {p99} (p99){above}"))
         .hint("allow more time, shorten prompts or outputs, or choose a faster device or more devices")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_of_a_concurrency_stays_within_what_is_simulated() {
+        let most = |sequences, servers| most_together(sequences, &Fleet { servers, ..Fleet::ONE });
+        assert_eq!((most(64, 1), most(64, 2), most(1_024, 256)), (64.0, 128.0, 19_531.0));
+        assert!(most(1 << 20, 1) > MOST);
+    }
 }

@@ -138,7 +138,7 @@ impl PlannedLoad {
         let (arrivals, count) = match &self.arrivals {
             Arrivals::Closed { .. } => {
                 let concurrency = level.round().max(1.0) as usize;
-                (Arrivals::Closed { concurrency }, (8 * concurrency).clamp(fewest, most.max(2 * concurrency)))
+                (Arrivals::Closed { concurrency }, (8 * concurrency).clamp(fewest, most.max(2 * concurrency)).min(MOST))
             }
             Arrivals::At(times) => {
                 let count = shown.max(self.asked.len());

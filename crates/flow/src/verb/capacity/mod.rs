@@ -123,6 +123,7 @@ fn simulated(
         prices.correct(residuals);
     }
     let mut server = Server { prices, engine, rules: room.rules, fleet: request.fleet.fleet(&room)? };
+    fleet::refuse_too_many(&server.fleet, request.load.asked.len())?;
     progress(Progress::Doing("simulating the load"));
     let objective = request.objective.unwrap_or_default();
     let found = server.forecast(&objective, effort.load, |index| request.load.draw(index))?;

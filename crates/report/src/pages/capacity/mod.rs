@@ -96,7 +96,7 @@ fn head(page: &mut Page, capacity: &Capacity) {
     }
     page.facts(rates(capacity));
     page.facts(costs(capacity));
-    if let Some(table) = over_time(&capacity.over_time) {
+    if let Some(table) = over_time(&capacity.over_time, capacity.server.router.is_some()) {
         page.table(&table);
     }
 }
@@ -178,21 +178,25 @@ fn assumptions(capacity: &Capacity) -> Vec<String> {
     capacity.assumptions.iter().map(|assumption| format!("{}: {}", Origin::Assumed, assumption.phrase())).collect()
 }
 
-/// A figure of the server at one moment: its name, the figure, and how it is written.
+/// A figure of a server at one moment: its name, the figure, and how it is written.
 type Line = (&'static str, fn(&LoadMoment) -> f64, fn(f64) -> String);
 
 /// Sequences, waiting requests and KV use over the load, a line of bars each.
-fn over_time(moments: &[LoadMoment]) -> Option<Table> {
+fn over_time(moments: &[LoadMoment], are_several: bool) -> Option<Table> {
     let (first, last) = (moments.first()?, moments.last()?);
     let span = last.at_ms - first.at_ms;
     if moments.len() < 3 || span <= 0.0 {
         return None;
     }
     let mut table = Table::new(&format!("over {} | | >highest", milliseconds(span)));
+    let [waiting, cache] = match are_several {
+        true => ["requests waiting on a server", "KV cache of a server"],
+        false => ["requests waiting", "KV cache"],
+    };
     let lines: [Line; 3] = [
         ("sequences per step", |moment| moment.batch as f64, |most| grouped(most as u128)),
-        ("requests waiting", |moment| moment.waiting as f64, |most| grouped(most as u128)),
-        ("KV cache", |moment| moment.kv, |most| percent(Some(most))),
+        (waiting, |moment| moment.waiting as f64, |most| grouped(most as u128)),
+        (cache, |moment| moment.kv, |most| percent(Some(most))),
     ];
     for (name, of, shown) in lines {
         let most = moments.iter().map(of).fold(0.0, f64::max);
