@@ -63,7 +63,11 @@ const TRUTHS: &[Truth] = &[
         kind: "encoder",
         first: &["launch-bound"],
         silent: &["data-loading"],
-        says: &["busy for 309 us of 3.91 ms (7.9%)", "a larger batch", "a CUDA graph launches it at once"],
+        says: &[
+            "busy for 309 us of 3.91 ms (7.9%)",
+            "a larger batch",
+            "Capture what runs again with the same shapes in a CUDA graph",
+        ],
         never: &[],
     },
     Truth {
