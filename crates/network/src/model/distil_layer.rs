@@ -1,6 +1,6 @@
 //! A layer of DistilBERT: what a layer of BERT computes, in flatter modules.
 
-use super::encoder::attend;
+use super::encoder_attention::attend;
 use crate::config::encoder::EncoderConfig;
 use crate::layer::{LayerNorm, Linear};
 use crate::{Backend, Builder, Module, NetworkError, Ops};

@@ -6,6 +6,7 @@ mod decoder_layer;
 pub mod deepseek_ocr;
 mod distil_layer;
 pub mod encoder;
+mod encoder_attention;
 pub mod modern_encoder;
 mod patch_tower;
 mod sam;
