@@ -103,6 +103,15 @@ pub enum LoadError {
         last: String,
     },
 
+    /// Nobody waits for it any longer.
+    #[error("stopped while {server} was not ready: {last}")]
+    Stopped {
+        /// Its address.
+        server: String,
+        /// What the last attempt gave.
+        last: String,
+    },
+
     /// The system refuses a thread or an event queue.
     #[error("cannot start the client: {0}")]
     Start(#[from] std::io::Error),
@@ -130,7 +139,9 @@ impl Failure for LoadError {
             Self::Line { fix, .. } => Some((*fix).to_owned()),
             Self::Empty { .. } => Some("check that the right file was given".to_owned()),
             Self::OpenFiles { .. } => Some("raise the limit with `ulimit -n`, or lower the concurrency".to_owned()),
-            Self::NotReady { .. } => Some("read the server's log, or raise the timeout".to_owned()),
+            Self::NotReady { .. } => {
+                Some("check that it listens there, read its log, or give it longer with --ready".to_owned())
+            }
             Self::Exited { .. } => Some("read the server's log".to_owned()),
             _ => None,
         }

@@ -10,16 +10,16 @@ use crate::kernel;
 use crate::scope::Scope;
 
 /// Kernels that become one at most. Longer chains are loops over tensors that have nothing to do with each other: an optimizer's.
-const MOST: usize = 8;
+pub(crate) const MOST_FUSED: usize = 8;
 
-/// What fusing all chains of a stage would save: of each chain, everything but its longest kernel.
+/// What fusing all chains of a stage would save: of each chain, all but the longest of each [`MOST_FUSED`] kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chains {
     /// Chains of two and more.
     pub(crate) chains: u64,
     /// Kernels in them.
     pub(crate) kernels: u64,
-    /// Running time of all kernels but the longest of each chain.
+    /// Running time of all kernels but the longest of each [`MOST_FUSED`].
     pub(crate) run: Nanos,
     /// Waiting for all kernels but the first of each chain.
     pub(crate) wait: Nanos,
@@ -36,7 +36,8 @@ impl Chains {
 
     fn close(&mut self, chain: &mut Vec<Part>) {
         if chain.len() > 1 {
-            let longest: Nanos = chain.chunks(MOST).filter_map(|fused| fused.iter().map(|part| part.run).max()).sum();
+            let longest: Nanos =
+                chain.chunks(MOST_FUSED).filter_map(|fused| fused.iter().map(|part| part.run).max()).sum();
             self.chains += 1;
             self.kernels += chain.len() as u64;
             self.run += chain.iter().map(|part| part.run).sum::<Nanos>() - longest;
@@ -113,6 +114,13 @@ mod tests {
         let partition = Partition::new(&timeline, &attribution);
         let found = chains(&timeline, &partition, attribution.graph_launches(&timeline));
         assert_eq!((found[&Scope::Stage(Stage::Prefill)].chains, found[&Scope::Stage(Stage::Prefill)].kernels), (2, 4));
+    }
+
+    #[test]
+    fn eight_kernels_become_one_at_most() {
+        let adds: Vec<_> = (0..9).map(|place| Launch::new(place, 100 + 10 * place, 10).named(ADD)).collect();
+        let all = found(&adds)[&Scope::Stage(Stage::Prefill)];
+        assert_eq!((all.chains, all.kernels, all.run), (1, 9, Nanos::new(70)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashSet};
 use types::timeline::{CopyDirection, WorkKind};
 use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
 
-pub(crate) use chains::Chains;
+pub(crate) use chains::{Chains, MOST_FUSED};
 pub(crate) use copies::CopyPattern;
 pub(crate) use groups::WorkGroup;
 

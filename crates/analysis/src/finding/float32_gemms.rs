@@ -36,10 +36,11 @@ enum HalfPrecision {
 
 impl HalfPrecision {
     fn of(hardware: Option<&Hardware>) -> Self {
-        let has = |dtype: DType| {
-            let fast = |peak: &Peak| peak.dtype == dtype && peak.unit == ComputeUnit::Matrix;
-            hardware.is_some_and(|hardware| hardware.peaks.iter().any(fast))
-        };
+        hardware.map_or(Self::Unknown, |hardware| Self::of_peaks(&hardware.peaks))
+    }
+
+    fn of_peaks(peaks: &[Peak]) -> Self {
+        let has = |dtype: DType| peaks.iter().any(|peak| peak.dtype == dtype && peak.unit == ComputeUnit::Matrix);
         match (has(DType::Bf16), has(DType::Fp16)) {
             (true, true) => Self::Both,
             (false, true) => Self::Fp16,
@@ -68,8 +69,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, precision: Half
         return None;
     }
     let longest = products().find(|group| group.dtype.is_some_and(is_single))?;
-    let is_convolved = |group: &WorkGroup| group.family == Family::Convolution && group.dtype.is_some_and(is_single);
-    let with_convolutions = products().any(is_convolved);
+    let with_convolutions = products().any(|group| group.family == Family::Convolution);
     let facts = Facts::new()
         .with("where", stage.base())
         .with_if("convolutions", with_convolutions)
@@ -129,6 +129,33 @@ mod tests {
         assert_eq!(fired_on_device(&device, RULE)[0].quantities.share("single_share"), Some(0.1));
         device.groups.push(group(Stage::Prefill, "grouped", Family::Gemm, 8_000));
         assert_eq!(fired_on_device(&device, RULE), []);
+    }
+
+    #[test]
+    fn convolutions_are_named_where_they_count() {
+        let mut device = device(200, 800);
+        assert!(!fired_on_device(&device, RULE)[0].quantities.has("convolutions"));
+        device.groups.push(group(Stage::Prefill, "conv", Family::Convolution, 1_000));
+        let facts = &fired_on_device(&device, RULE)[0].quantities;
+        assert_eq!((facts.has("convolutions"), facts.share("single_share")), (true, Some(0.1)));
+    }
+
+    #[test]
+    fn half_precision_is_what_the_device_has_matrix_units_for() {
+        assert_eq!(HalfPrecision::of(None), HalfPrecision::Unknown);
+        let with = |dtypes: &[DType]| {
+            let peak = |dtype: &DType| Peak {
+                dtype: *dtype,
+                unit: ComputeUnit::Matrix,
+                accumulate: None,
+                flops: types::FlopsPerSecond::new(1e12),
+                source: String::new(),
+                note: None,
+            };
+            dtypes.iter().map(peak).collect::<Vec<_>>()
+        };
+        assert_eq!(HalfPrecision::of_peaks(&with(&[DType::Fp16])), HalfPrecision::Fp16);
+        assert_eq!(HalfPrecision::of_peaks(&with(&[DType::Fp16, DType::Bf16])), HalfPrecision::Both);
     }
 
     #[test]

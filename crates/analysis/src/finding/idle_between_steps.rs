@@ -1,6 +1,6 @@
 //! Requests wait for the host of their server between two steps, and the device for both.
 
-use types::{Base, Facts, Finding, IdleCause, Nanos, Severity};
+use types::{Base, DeviceTime, Facts, Finding, IdleCause, Nanos, Severity};
 
 use super::idle::some;
 use super::{Found, Run};
@@ -21,8 +21,10 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Between { time, pauses, median, longest } = pressure.between;
     let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let idle = run.device_time.iter().flat_map(|device| &device.idle);
-    let unseen: Nanos = idle.filter(|idle| idle.cause == IdleCause::HostUnknown).map(|idle| idle.ns).sum();
+    let unseen_of = |device: &DeviceTime| -> Nanos {
+        device.idle.iter().filter(|idle| idle.cause == IdleCause::HostUnknown).map(|idle| idle.ns).sum()
+    };
+    let unseen = run.device_time.iter().map(unseen_of).max().unwrap_or_default();
     let facts = Facts::new()
         .with("time", time)
         .with_share("latency_share", part, Base::Latency)

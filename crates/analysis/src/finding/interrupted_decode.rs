@@ -8,8 +8,8 @@ use crate::statistics::share;
 
 /// Share of the requests' latency that it must take.
 const LEAST_SHARE: f64 = 0.05;
-/// Idle share from which launches decide how long a step with prompts takes.
-const MOSTLY_LAUNCHED: f64 = 0.3;
+/// Idle share from which fewer tokens may not shorten a step with prompts.
+const MUCH_IDLE: f64 = 0.3;
 /// Prompt tokens of a step: what an engine is set to is a multiple of this.
 const CHUNK: u64 = 256;
 
@@ -23,8 +23,8 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk } = pressure.interrupted;
-    // Then fewer tokens would not make such a step shorter.
-    let launched = idle.filter(|idle| *idle >= MOSTLY_LAUNCHED);
+    // Then fewer tokens may not make such a step shorter.
+    let waits = idle.filter(|idle| *idle >= MUCH_IDLE);
     let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let facts = Facts::new()
         .with("time", time)
@@ -36,9 +36,9 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with_known("decode_step", decode_step)
         .with_known(
             "chunk",
-            chunk.filter(|_| launched.is_none()).map(|tokens| tokens / CHUNK * CHUNK).filter(|tokens| *tokens > 0),
+            chunk.filter(|_| waits.is_none()).map(|tokens| tokens / CHUNK * CHUNK).filter(|tokens| *tokens > 0),
         );
-    let facts = match launched {
+    let facts = match waits {
         Some(idle) => facts.with_share("mixed_idle", idle, Base::Itself),
         None => facts,
     };

@@ -6,13 +6,14 @@ use types::timeline::{QueueId, WorkKind};
 use super::bound::Bound;
 use super::costs::Costs;
 use super::setting::Setting;
+use crate::device::MOST_FUSED;
 use crate::kernel;
 use crate::scope::Scope;
 
 /// Kernels further apart than this have something of the host between them.
 const APART: Nanos = Nanos::new(1_000_000);
 
-/// Of each chain the longest kernel stays. At best the host no longer prepares the others either.
+/// Of each [`MOST_FUSED`] kernels of a chain the longest stays. At best the host no longer prepares the others either.
 pub(super) fn fuse(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, bound: Bound) {
     let names = setting.timeline.names.iter();
     let elementwise: Vec<bool> = names.map(|(_, name)| kernel::is_unfused_elementwise(name)).collect();
@@ -44,14 +45,17 @@ pub(super) fn fuse(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope
 }
 
 fn close(setting: &Setting<'_>, costs: &mut Costs, chain: &mut Vec<usize>, bound: Bound) {
-    let longest = chain.iter().copied().max_by_key(|row| costs.run[*row]);
-    for row in chain.drain(..).filter(|row| Some(*row) != longest) {
-        costs.remove(setting.graph, row);
-        let launch = setting.graph.work[row].launch.filter(|_| bound == Bound::High);
-        if let Some(launch) = launch.map(|launch| launch.node.index())
-            && setting.graph.calls[launch].launched == 1
-        {
-            costs.gap[launch] = Nanos::ZERO;
+    for fused in chain.chunks(MOST_FUSED) {
+        let longest = fused.iter().copied().max_by_key(|row| costs.run[*row]);
+        for row in fused.iter().copied().filter(|row| Some(*row) != longest) {
+            costs.remove(setting.graph, row);
+            let launch = setting.graph.work[row].launch.filter(|_| bound == Bound::High);
+            if let Some(launch) = launch.map(|launch| launch.node.index())
+                && setting.graph.calls[launch].launched == 1
+            {
+                costs.gap[launch] = Nanos::ZERO;
+            }
         }
     }
+    chain.clear();
 }

@@ -14,6 +14,10 @@ use crate::context::Context;
 use crate::load::{LoadArguments, REQUESTS};
 use crate::resolution::{self, ModelFlags};
 
+/// How long a server that is started here may take to answer, and one that is said to run.
+const STARTING: Duration = Duration::from_secs(1200);
+const RUNNING: Duration = Duration::from_secs(10);
+
 /// Send a load to a server and explain every request, down to its kernels
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -59,9 +63,9 @@ pub(crate) struct Arguments {
     /// Seconds that a request may take
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
     timeout: Duration,
-    /// Seconds that the server may take to answer
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1200")]
-    ready: Duration,
+    /// Seconds that the server may take to answer [default: 1200, or 10 if it is running already]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    ready: Option<Duration>,
     /// Model that is served, for MFU and roofline times [default: read from the server command]
     #[arg(long, value_name = "NAME|PATH")]
     model: Option<OsString>,
@@ -127,6 +131,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     };
     let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?)
         .map_err(|(key, error)| UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}")))?;
+    let is_running = matches!(place, Place::Url { .. });
     let (arrivals, prompts, requests) = load(arguments)?;
     let request = ServeRequest {
         place,
@@ -140,7 +145,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         vocabulary: FIRST_TOKEN..arguments.vocabulary.saturating_add(1).max(FIRST_TOKEN + 1),
         ignore_eos: !arguments.stop_early,
         timeout: arguments.timeout,
-        ready: arguments.ready,
+        ready: arguments.ready.unwrap_or(if is_running { RUNNING } else { STARTING }),
         seed: arguments.load.seed(),
         objective: arguments.slo,
         subject,

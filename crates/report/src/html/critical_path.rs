@@ -12,8 +12,11 @@ const CAUSES: usize = 10;
 /// A share below which a bar cannot be seen.
 const LEAST: f64 = 0.001;
 
-/// Its causes, longest first. Absent where the run was not replayed.
+/// Its causes, longest first. Absent where the run was not replayed, or devices are never idle.
 pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
+    if crate::pages::run::critical_path::is_busy(run) {
+        return None;
+    }
     let parts = &run.metrics.conclusions.critical_path;
     let row = |part: &types::CriticalPathPart| Row {
         name: Text::new(&part.cause).plain(),

@@ -14,7 +14,10 @@ pub(crate) const ASSUMPTIONS: &[(&str, &[&str])] = &[
            host waits and host work of 1 ms or more stay unchanged",
         ],
     ),
-    ("assumes.fused-elementwise", &["each chain of elementwise kernels takes as long as its longest kernel"]),
+    (
+        "assumes.fused-elementwise",
+        &["up to eight elementwise kernels that follow each other take as long as the longest of them"],
+    ),
     ("assumes.kernels", &["{kernels} run {times:exact} times as fast"]),
     (
         "assumes.kernels-roofline",

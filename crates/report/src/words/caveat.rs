@@ -58,7 +58,7 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
             &["Some numbers cannot be trusted; see \"Data quality\".", "*counters {counter:title}: {value}."]
         }
         CaveatKind::UnrecordedWork => &[
-            "For the first {time} ({share}) `{device}` shows hardly any work although some was launched: work from before the recording may have run, which is not in any number below.",
+            "At its start, `{device}` shows no work for {time} ({share}) although some was launched: work from before the recording may have run, which is not in any number below.",
         ],
         CaveatKind::Disturbed => &[
             "Other work disturbed {disturbed} of {measured|measured run}, so times say as much about the machine as about the program.",

@@ -17,6 +17,7 @@ pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;
 mod rule_rows;
+mod server_rule_rows;
 pub(crate) mod serving;
 mod template;
 

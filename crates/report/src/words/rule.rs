@@ -2,15 +2,21 @@
 
 use types::{Facts, Finding};
 
-use super::rule_rows::{RULES, RuleWords};
+use super::rule_rows::RuleWords;
 use super::template::{first, lines};
+use super::{rule_rows, server_rule_rows};
 
 /// How a sentence about an estimate starts; each is a template of its own.
 const ESTIMATE: &str = "The estimate ";
 
+/// The rows of all rules.
+fn all() -> impl Iterator<Item = &'static RuleWords> {
+    rule_rows::RULES.iter().chain(server_rule_rows::RULES)
+}
+
 /// The row of a rule.
 pub(crate) fn words(rule: &str) -> Option<&'static RuleWords> {
-    RULES.iter().find(|row| row.rule == rule)
+    all().find(|row| row.rule == rule)
 }
 
 /// What people call a rule; its id where it has no row.
@@ -91,12 +97,12 @@ mod tests {
     #[test]
     fn every_rule_of_analysis_has_its_row_in_the_same_order() {
         let ids: Vec<_> = rules().into_iter().map(|(id, _)| id).collect();
-        assert_eq!(ids, RULES.iter().map(|row| row.rule).collect::<Vec<_>>());
+        assert_eq!(ids, all().map(|row| row.rule).collect::<Vec<_>>());
     }
 
     #[test]
     fn templates_name_facts_that_the_rule_gives() {
-        for ((id, source), row) in rules().iter().zip(RULES) {
+        for ((id, source), row) in rules().iter().zip(all()) {
             for name in templates(row).flat_map(names) {
                 assert!(source.contains(&format!("\"{name}\"")), "{id} gives no fact `{name}`");
             }
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn sentences_are_plain_english_without_ids() {
-        for row in RULES {
+        for row in all() {
             let texts = [&[row.title][..], row.claim, row.action, row.advice].concat();
             for text in texts {
                 // Code and gaps have names of their own.
@@ -118,7 +124,7 @@ mod tests {
                     format!(" {} ", words.join(" ").to_lowercase().replace(['.', ',', ';', ':', '(', ')'], " "));
                 assert!(!words.iter().any(|word| word.contains('_')), "{}: {text}", row.rule);
                 let is_id = |other: &&RuleWords| other.rule.contains('-') && plain.contains(other.rule);
-                assert!(RULES.iter().find(is_id).is_none(), "{}: {text}", row.rule);
+                assert!(all().find(is_id).is_none(), "{}: {text}", row.rule);
                 for word in FORBIDDEN {
                     assert!(!sentence.contains(&format!(" {word} ")), "{}: `{word}` in: {text}", row.rule);
                 }

@@ -75,7 +75,7 @@ pub struct KernelEstimate {
     pub calls: u64,
     /// Time of all launches.
     pub total_ns: Nanos,
-    /// Lower end of its 95% interval; absent where a graph has a single recorded launch.
+    /// Lower end of its 95% interval; absent where the recorded launches of a graph are all in one block.
     pub low_ns: Option<Nanos>,
     /// Upper end.
     pub high_ns: Option<Nanos>,

@@ -144,7 +144,8 @@ impl RunningProcess {
 
     /// Where requests for it lie, seen from here.
     fn folder(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/root/tmp/llm-perf-attach-{}-{}", self.id, self.user, self.inner))
+        let seen = PathBuf::from(format!("/proc/{}/root", self.id));
+        seen.join(format!("tmp/llm-perf-attach-{}-{}", self.user, self.inner))
     }
 
     fn is_running(&self) -> bool {

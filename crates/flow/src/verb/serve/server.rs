@@ -63,7 +63,11 @@ impl RunningServer {
         limit: Duration,
         stop: &dyn Fn() -> bool,
     ) -> Result<ServedModel, load::LoadError> {
-        load::wait_until_ready(&self.address, limit, &mut || !self.has_ended() && !stop())
+        let found = load::wait_until_ready(&self.address, limit, &mut || !self.has_ended() && !stop());
+        found.map_err(|error| match error {
+            load::LoadError::Exited { server, last } if !self.has_ended() => load::LoadError::Stopped { server, last },
+            error => error,
+        })
     }
 
     /// Whether it runs on this machine.

@@ -54,7 +54,7 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         together.unwrap_or_default()
     ));
     if is_busy(run) {
-        return page.paragraph("The devices are idle for less than 1% of the recording: their own work sets its time.");
+        return page.paragraph("The devices are idle for less than 1% of their span: their own work sets its time.");
     }
     let mut table = Table::new("cause | >time | >share of path");
     for part in conclusions.critical_path.iter().take(CAUSES) {

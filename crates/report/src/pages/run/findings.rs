@@ -86,15 +86,16 @@ pub(crate) fn titles(rules: &[String]) -> String {
 
 /// The findings, the largest saving or share of the requests' latency first; those without either keep their order.
 pub(crate) fn by_saving<'a>(run: &'a RunView<'a>) -> Vec<&'a FindingView<'a>> {
+    let whole = run.findings.iter().filter_map(|view| view.saving?.whole_ns).max().unwrap_or_default();
     let mut findings: Vec<_> = run.findings.iter().collect();
-    findings.sort_by(|one, other| at_stake(other).partial_cmp(&at_stake(one)).unwrap_or(Equal));
+    findings.sort_by(|one, other| at_stake(other, whole).partial_cmp(&at_stake(one, whole)).unwrap_or(Equal));
     findings
 }
 
-/// The share of the time, or of the requests' latency, that a finding is about.
-fn at_stake(view: &FindingView<'_>) -> Option<f64> {
-    let stake = view.finding.saving.at_stake().zip(view.saving.and_then(|saving| saving.whole_ns));
-    let of_time = stake.map(|(stake, whole)| stake.get() as f64 / whole.get().max(1) as f64);
+/// The share of the longest whole, or of the requests' latency, that a finding is about.
+fn at_stake(view: &FindingView<'_>, whole: Nanos) -> Option<f64> {
+    let stake = view.saving.as_ref().and(view.finding.saving.at_stake());
+    let of_time = stake.map(|stake| stake.get() as f64 / whole.get().max(1) as f64);
     view.finding.quantities.share(OF_LATENCY).or(of_time)
 }
 
