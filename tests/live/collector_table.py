@@ -1,6 +1,6 @@
 """What the collector costs vLLM's decode steps, in turns: a table of modes for each batch.
 
-    python3 collector_table.py --library LIB --model FOLDER --out FILE [--modes LIST] [--rounds 8] [--steps 150] [--libdw DIR]
+    python3 collector_table.py --library LIB --model FOLDER --out FILE [--modes LIST] [--rounds 7] [--steps 120] [--libdw DIR]
 
 Modes are those of inject_overhead.py, and attached: the library waits while the engine starts and captures its graphs, and records from
 then on. All run side by side and take turns, one works while the others wait. Printed for each batch and mode: the median step, the cost over plain (medians of each round's own ratio, with the middle half), and tokens a second; then PASS
@@ -50,15 +50,13 @@ def attach(worker):
         time.sleep(0.05)
         if glob.glob(os.path.join(folder, "*.wire")):
             return True
-    print(f"{worker.mode}: the library does not begin", flush=True)
+    print(f"FAIL {worker.mode}: the library does not begin", flush=True)
     return False
 
 
 def started(mode, options, folder):
-    """The engine, ready; None where it did not start."""
-    worker = Engine(mode, options, folder)
-    worker.ready = None
-    return worker
+    """The engine, starting."""
+    return Engine(mode, options, folder)
 
 
 def ready(worker):

@@ -24,7 +24,9 @@ modes=${MODES:-plain,again,idle,attached,inject-whole,inject-sampled,profiler}
 python3 "$here/serving_model.py" "$work/dense" dense >"$out/model.txt" 2>&1 || mkdir -p "$work/dense"
 timeout "${LIMIT:-350}" python3 "$here/collector_table.py" --library "$library" --model "$work/dense" --out "$out/table.json" --modes "$modes" \
     ${libdw:+--libdw "$(realpath "$libdw")"} >"$out/table.txt" 2>&1
-echo "exit $?, $SECONDS s" >>"$out/table.txt"
+code=$?
+echo "exit $code, $SECONDS s" >>"$out/table.txt"
+[ $code -eq 0 ] || echo "FAIL the table is not whole or misses a goal (exit $code)" >>"$out/table.txt"
 cp "$out/table.txt" "$out/summary.txt"
 cat "$out/summary.txt"
 gzip -f "$out/table.json" 2>/dev/null

@@ -56,7 +56,8 @@ for part in "$@"; do
         # What each shows is checked against what the program says that it launched.
         timeout 150 "$program" profile --collector inject --runs 1 --warmup 0 --window cudaProfilerApi --out "$work/profiler" -- \
             python3 "$here/collector_program.py" --steps 600 --profile 100..200,300..400 >"$out/profiler.txt" 2>&1
-        say "profile --window cudaProfilerApi: exit $?"
+        code=$?
+        claim "profile --window cudaProfilerApi ends well (exit $code)" "[ $code -eq 0 ] && [ -s '$work/profiler/metrics.json' ]"
         cp "$work/profiler/metrics.json" "$out/profiler-metrics.json"
         python3 "$here/wire_counts.py" "$work"/profiler/trace/*.wire >"$out/profiler.counts" 2>&1
         python3 - "$out/profiler-metrics.json" <<'PY' | tee -a "$summary"
@@ -118,7 +119,7 @@ PY
         ;;
     attach)
         # Two processes under load: one recorded three times by number, both together by name. A third starts torch.profiler before
-        # it is recorded: it keeps CUPTI to itself, and the recording says so.
+        # it is recorded: it keeps CUPTI to itself.
         "$program" run -- python3 "$here/collector_program.py" --steps 1000000 --seconds 46 --pace 1 \
             --json "$out/attached-1.json" >"$out/attached-1.txt" 2>&1 &
         process_1=$!
@@ -191,10 +192,12 @@ PY
         python3 "$here/inject_overhead.py" --library "$library" --out "$out/graph-costs.json" --repeats 5 --rounds 4 --steps 40 \
             --modes "${MODES:-plain,again,idle,standby,inject,inject-whole,inject-sampled}" \
             --program "python3 $here/inject_program.py --layers 24 --tokens 48 --mode graph --turns FOLDER" >"$out/graph-costs.txt" 2>&1
-        say "costs of a graph loop: exit $?"; tee -a "$summary" <"$out/graph-costs.txt"
+        code=$?
+        claim "costs of a graph loop (exit $code)" "[ $code -eq 0 ]"; tee -a "$summary" <"$out/graph-costs.txt"
         python3 "$here/inject_overhead.py" --library "$library" --out "$out/eager-costs.json" --repeats 4 --rounds 3 \
             --modes "${EAGER_MODES:-plain,again,idle,standby,inject}" >"$out/eager-costs.txt" 2>&1
-        say "costs of an eager loop: exit $?"; tee -a "$summary" <"$out/eager-costs.txt"
+        code=$?
+        claim "costs of an eager loop (exit $code)" "[ $code -eq 0 ]"; tee -a "$summary" <"$out/eager-costs.txt"
         ;;
     esac
 done

@@ -258,7 +258,7 @@ fn what_cannot_be_recorded_is_refused_with_what_would_work() {
     let output = Output::of(scratch.command(&["attach", &plain.id().to_string()]));
     let _ = (plain.kill(), plain.wait());
     assert_eq!(output.code, 2);
-    assert!(output.stderr.contains("was started without the collector"), "{}", output.stderr);
+    assert!(output.stderr.contains("has loaded the collector"), "{}", output.stderr);
     assert!(
         output.stderr.contains("llm-perf run -- COMMAND") && output.stderr.contains("llm-perf serve"),
         "{}",

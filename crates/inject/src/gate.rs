@@ -7,7 +7,7 @@ use crate::log::{self, Log};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::system::{monotonic, now};
-use crate::{attachment, system};
+use crate::{attachment, request, system};
 
 /// How long after a window CUPTI stays on, for work that was launched in it to end.
 const LINGER: u64 = 50_000_000;
@@ -95,12 +95,12 @@ pub(crate) fn requested(milliseconds: u32) {
     STATE.until.store(monotonic().saturating_add(lasts), Ordering::Relaxed);
 }
 
-/// Closes the window that somebody asked for when its time has come.
+/// Closes the window that somebody asked for when its time has come, or the request was taken back.
 fn end_request() {
     let until = STATE.until.load(Ordering::Relaxed);
     if until != 0
         && STATE.any_open()
-        && monotonic() >= until
+        && (monotonic() >= until || !matches!(request::read(&request::folder()), Some(Some(_))))
         && let Some(log) = log::current()
     {
         close(log);
@@ -146,6 +146,10 @@ pub(crate) fn settle() {
     }
     begin_profile();
     end_request();
+    // A window that opened while CUPTI was let go of did without it.
+    if STATE.any_open() && attachment::is_off() {
+        attachment::switch_on();
+    }
     let closed = STATE.closed.load(Ordering::Relaxed);
     let over = closed != 0 && monotonic().saturating_sub(closed) > LINGER && !STATE.any_open();
     if over {

@@ -13,7 +13,8 @@
 //! Where no folder is named it waits: nothing is recorded, and there is no thread, until `llm-perf attach` asks for it.
 //!
 //! Rules, because this runs inside other people's programs: nothing here waits for anything on a thread of the
-//! application (at exit for a bounded time), all memory has a fixed bound, what does not fit is dropped and counted, no
+//! application, but at exit, while CUPTI is let go of (`devices`, which waits for the device) and where the CUDA profiler is started
+//! (a tenth of a second), all memory has a fixed bound, what does not fit is dropped and counted, no
 //! code path panics (a test looks for the panic handler in the library and must not find it), and a process that never
 //! uses CUDA or NVTX never notices. What the records mean is left to `ingest`.
 #![cfg_attr(not(test), no_std)]

@@ -52,7 +52,9 @@ const FLUSH: u32 = 250;
 impl InjectSettings {
     fn read() -> Self {
         let folder = variable(c"LLM_PERF_INJECT_FOLDER");
-        let windows = Windows::read(variable(c"LLM_PERF_INJECT_WINDOW"), folder.is_empty());
+        // What somebody asks for is a window of its own, and the only one.
+        let wanted: &[u8] = if folder.is_empty() { b"" } else { variable(c"LLM_PERF_INJECT_WINDOW") };
+        let windows = Windows::read(wanted, folder.is_empty());
         Self {
             waits: folder.is_empty(),
             folder: Path::of(folder),

@@ -48,14 +48,14 @@ Examples:
   llm-perf attach torchrun --for 10s --out ranks
 
 Only the user a process belongs to can record it, as often as they like. All processes of that name, and \
-those they started, are recorded together. CUDA graphs are recorded kernel by kernel; those that were \
+those they started, are recorded, each from when it answers. CUDA graphs are recorded kernel by kernel; those that were \
 captured before have no layers.
 
 After the first recording CUPTI stays attached to the process, which costs it some percent until it ends \
 and keeps torch.profiler and nsys from recording it.
 
 Exit codes:
-  0 recorded, 1 the process did not respond, 2 no such process, or it was started without the collector, 3 \
+  0 recorded, 1 the process did not respond, 2 no such process, or none has loaded the collector, 3 \
 some of several processes were not recorded";
 
 /// Longest recording the library accepts.

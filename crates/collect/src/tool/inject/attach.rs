@@ -39,14 +39,14 @@ pub enum AttachError {
     #[error("process {0} belongs to another user; only its own user can record it")]
     OtherUser(u32),
     /// None of the processes has the library.
-    #[error("`{target}` was started without the collector")]
+    #[error("no process of `{target}` has loaded the collector")]
     NoLibrary {
         /// As it was asked for.
         target: String,
     },
     /// The library is there and does not wait.
     #[error(
-        "the collector in process {0} does not wait for a request: it records into a folder, or the application uses signal 47"
+        "the collector in process {0} does not wait for a request: it records into a folder, or the application ignores signal 47"
     )]
     NotWaiting(u32),
     /// Another recording is under way.
@@ -81,12 +81,12 @@ impl Failure for AttachError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoLibrary { .. } => {
-                "start it with `llm-perf run -- COMMAND`, or with the variables that `llm-perf run` prints, or under nsys; a \
+                "if it was started with `llm-perf run`, wait until it uses CUDA or NVTX; otherwise start it with `llm-perf run -- COMMAND`, or with the variables that `llm-perf run` prints, or under nsys; a \
                  server that runs already can be recorded through torch.profiler: `llm-perf serve --url URL` for vLLM and SGLang"
             }
             Self::Busy(_) => "wait until the other recording is over",
             Self::NoAnswer { .. } => {
-                "none of its threads sleeps in a system call and it pushes no NVTX range; try again while it is busier or idle"
+                "the application handles signal 47 itself, or none of its threads sleeps in a system call and it pushes no NVTX range: try again while it is busier or idle"
             }
             Self::OtherUser(_) => "run llm-perf as that user",
             Self::NotWaiting(_) => "unset LLM_PERF_INJECT_FOLDER for it, and start it again",
@@ -160,8 +160,9 @@ impl RunningProcess {
         let all = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
         let takes = |thread: &u32| {
             let status = fs::read_to_string(format!("/proc/{}/task/{thread}/status", self.id)).unwrap_or_default();
-            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap_or_default();
-            !has_signal(blocked.trim())
+            let mask = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+            // After an `exec` nobody may catch it any more, and it would end the process.
+            has_signal(mask("SigCgt:")) && !has_signal(mask("SigBlk:"))
         };
         all.filter(takes).collect()
     }
@@ -179,7 +180,11 @@ fn has_signal(mask: &str) -> bool {
 
 /// Processes that wait to be recorded: those of a number or name, and all below them.
 #[derive(Debug)]
-pub struct WaitingProcesses(Vec<RunningProcess>);
+pub struct WaitingProcesses {
+    waiting: Vec<RunningProcess>,
+    /// Processes that have the library and do not wait.
+    others: Vec<u32>,
+}
 
 impl WaitingProcesses {
     /// Finds them.
@@ -215,13 +220,14 @@ impl WaitingProcesses {
         chosen.retain(RunningProcess::has_library);
         let first = chosen.first().map(|process| process.id);
         let Some(first) = first else { return Err(AttachError::NoLibrary { target: target.to_owned() }) };
-        chosen.retain(|process| process.catches_signal);
-        if chosen.is_empty() { Err(AttachError::NotWaiting(first)) } else { Ok(Self(chosen)) }
+        let (waiting, others): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|process| process.catches_signal);
+        let others = others.into_iter().map(|process| process.id).collect();
+        if waiting.is_empty() { Err(AttachError::NotWaiting(first)) } else { Ok(Self { waiting, others }) }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.waiting.len()
     }
 
     /// Records all of them together, moves their files into `folder`, and tells which those are and what is missing.
@@ -233,8 +239,9 @@ impl WaitingProcesses {
     ) -> Result<(Vec<PathBuf>, Vec<String>), AttachError> {
         let mut asked = Vec::new();
         let mut failed_first = None;
-        let mut missing = Vec::new();
-        for process in &self.0 {
+        let not_waiting = |id: &u32| AttachError::NotWaiting(*id).to_string();
+        let mut missing: Vec<String> = self.others.iter().map(not_waiting).collect();
+        for process in &self.waiting {
             match ask(process, request) {
                 Ok(()) => asked.push(process),
                 Err(error) => {
@@ -246,10 +253,16 @@ impl WaitingProcesses {
         if let Some(error) = failed_first.filter(|_| asked.is_empty()) {
             return Err(error);
         }
-        let until = Instant::now() + request.duration + LONGEST_END;
+        let mut until = Instant::now() + request.duration + LONGEST_END;
+        let mut is_stopped = false;
         let is_recording =
             |process: &&&RunningProcess| process.folder().join("request").exists() && process.is_running();
-        while asked.iter().any(|process| is_recording(&process)) && Instant::now() < until && !stop() {
+        while asked.iter().any(|process| is_recording(&process)) && Instant::now() < until {
+            if !is_stopped && stop() {
+                is_stopped = true;
+                until = Instant::now() + LONGEST_END;
+                asked.iter().for_each(|process| end_now(process));
+            }
             std::thread::sleep(PAUSE);
         }
         let mut files = Vec::new();
@@ -259,10 +272,19 @@ impl WaitingProcesses {
             } else if process.folder().join("request").exists() {
                 missing.push(format!("the recording of process {} was not over in time", process.id));
             }
-            files.extend(gather(process, folder)?);
+            match gather(process, folder) {
+                Ok(more) => files.extend(more),
+                Err(error) => missing.push(error.to_string()),
+            }
         }
         Ok((files, missing))
     }
+}
+
+/// Takes a request back: the library ends a recording whose request is empty.
+fn end_now(process: &RunningProcess) {
+    // Where it is gone, the recording is over.
+    let _ = fs::OpenOptions::new().write(true).truncate(true).open(process.folder().join("request"));
 }
 
 /// Leaves the request and sends the signal, thread by thread, until the process begins.
@@ -324,6 +346,9 @@ fn gather(process: &RunningProcess, folder: &Path) -> Result<Vec<PathBuf>, Attac
         fs::copy(&file, &place).map_err(failed("copy", &file))?;
         let _ = fs::remove_file(&file);
         files.push(place);
+    }
+    if !process.is_running() {
+        let _ = fs::remove_file(from.join("request"));
     }
     let _ = fs::remove_dir(&from);
     Ok(files)

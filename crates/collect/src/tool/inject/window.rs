@@ -30,6 +30,11 @@ impl Failure for WindowError {
 /// Four weeks; the library counts milliseconds in 32 bits.
 const LONGEST_SECONDS: u32 = 4 * 7 * 24 * 3600;
 
+/// A number as the library reads it: digits alone.
+fn whole(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
 impl Window {
     /// Reads a list of ranges. The limits are those of the library, which has fixed room for it.
     pub fn read(text: &str) -> Result<Self, WindowError> {
@@ -40,17 +45,19 @@ impl Window {
         }
         for part in parts {
             if let Some((from, to)) = part.strip_suffix('s').and_then(|part| part.split_once("s..")) {
-                let seconds = |text: &str| text.parse::<u32>().ok().filter(|seconds| *seconds <= LONGEST_SECONDS);
+                let seconds = |text: &str| whole(text).filter(|seconds| *seconds <= LONGEST_SECONDS);
                 if seconds(from).zip(seconds(to)).is_none_or(|(from, to)| from >= to) {
                     return Err(wrong("seconds must be FROMs..TOs, whole and increasing"));
                 }
                 continue;
             }
-            if let Some((mode, size)) = part.split_once(' ').filter(|(_, size)| size.contains('=')) {
-                let known = ["decode", "prefill", "mixed"].contains(&mode);
+            if let Some((_, size)) = part
+                .split_once(' ')
+                .filter(|(mode, size)| ["decode", "prefill", "mixed"].contains(mode) && size.contains('='))
+            {
                 let of = size.strip_prefix("bs").or_else(|| size.strip_prefix("toks")).unwrap_or_default();
                 let number = [">=", "<=", "="].into_iter().find_map(|sign| of.strip_prefix(sign));
-                if !known || number.is_none_or(|number| number.parse::<u32>().is_err()) {
+                if number.and_then(whole).is_none() {
                     return Err(wrong(
                         "steps must be decode, prefill or mixed, then bs or toks, then >=, <= or = and a number",
                     ));
@@ -60,8 +67,8 @@ impl Window {
             let name = match part.rsplit_once(':') {
                 Some((name, instances)) if instances.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                     let ends = match instances.split_once("..") {
-                        Some((from, to)) => from.parse::<u32>().ok().zip(to.parse::<u32>().ok()),
-                        None => instances.parse::<u32>().ok().and_then(|one| Some((one, one.checked_add(1)?))),
+                        Some((from, to)) => whole(from).zip(whole(to)),
+                        None => whole(instances).and_then(|one| Some((one, one.checked_add(1)?))),
                     };
                     if ends.is_none_or(|(from, to)| from >= to) {
                         return Err(wrong("instances must be FROM..TO, with TO excluded"));
@@ -89,13 +96,21 @@ mod tests {
 
     #[test]
     fn windows_are_checked_before_anything_runs() {
-        let parts = ["cudaProfilerApi", "5s..10s", "decode bs>=32", "prefill toks<=512,mixed bs=4", "my range"];
+        let parts = [
+            "cudaProfilerApi",
+            "5s..10s",
+            "decode bs>=32",
+            "prefill toks<=512,mixed bs=4",
+            "my range",
+            "run bs>=1",
+            "forward pass bs=4:0..8",
+        ];
         for good in
             ["prefill", "decode_step:8..16", "cub::DeviceScan", "prefill,decode_step:0", "a:b"].into_iter().chain(parts)
         {
             assert_eq!(Window::read(good).unwrap().as_str(), good);
         }
-        for bad in ["5s..5s", "s..s", "5s..99999999s", "decode bs>32=", "run bs>=1", "decode bs>=x"] {
+        for bad in ["5s..5s", "s..s", "5s..99999999s", "decode bs>32=", "decode bs>=x", "decode bs>=+3", "1s..+5s"] {
             assert!(Window::read(bad).is_err(), "{bad}");
         }
         for bad in ["", "a,,b", "step:5..5", "step:8..", "step:x..9,step:9..1", ",", "a,b,c,d,e,f,g,h,i"] {
