@@ -73,8 +73,15 @@ fn the_head_of_a_class_is_the_published_one_or_refused() {
     };
     let whole = parameters(&of("InternLM2ForCausalLM", "internlm2"));
     assert_eq!(whole - parameters(&of("InternLM2ForRewardModel", "internlm2")), 64 * 100 - 64);
-    let unknown = refusal(&of("Qwen2ForRewardModel", "qwen2"));
-    assert!(unknown.contains("`architectures` is [\"Qwen2ForRewardModel\"]"), "{unknown}");
+    for (class, kind) in
+        [("Qwen2ForRewardModel", "qwen2"), ("BertForRewardModel", "bert"), ("ModernBertForRewardModel", "modernbert")]
+    {
+        let unknown = refusal(&of(class, kind));
+        assert!(unknown.contains(&format!("`architectures` is [\"{class}\"]")), "{unknown}");
+    }
+    // A quantisation is no part that would state a width.
+    let no_width = json!({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "quantization_config": {"quant_method": "fp8"}});
+    assert!(refusal(&no_width).contains("hidden_size"));
     let headless = parameters(&of("Qwen2Model", "qwen2"));
     assert_eq!(parameters(&of("Qwen2ForSequenceClassification", "qwen2")) - headless, 3 * 64);
     assert_eq!(parameters(&of("Qwen2ForTokenClassification", "qwen2")) - headless, 3 * 65);

@@ -380,7 +380,7 @@ fn backend(text: &str) -> Result<Backend, String> {
 /// `50GB/s` or `50`.
 fn link(text: &str) -> Result<BytesPerSecond, String> {
     let number = text.trim_end_matches("GB/s");
-    let rate = positive(number).ok().filter(|rate| rate.is_finite());
+    let rate = positive(number).ok().filter(|rate| (1e-3..=1e6).contains(rate));
     rate.map(|rate| BytesPerSecond::new(rate * 1e9)).ok_or_else(|| "expected a bandwidth such as 50GB/s".to_owned())
 }
 

@@ -8,6 +8,9 @@ const FEWEST: usize = 8;
 /// Standard errors by which a median must differ from the forecast.
 const CERTAIN: f64 = 2.0;
 
+/// The standard error of a median over that of a mean, for a normal distribution.
+const MEDIAN_ERROR: f64 = 1.2533;
+
 /// The median absolute deviation of a normal distribution, as a share of its standard deviation.
 const NORMAL_MAD: f64 = 0.6745;
 
@@ -72,7 +75,7 @@ impl Residual {
         }
         let middle = median(logarithms.clone());
         let deviation = median(logarithms.iter().map(|one| (one - middle).abs()).collect()) / NORMAL_MAD;
-        let is_certain = middle.abs() > CERTAIN * deviation / (logarithms.len() as f64).sqrt();
+        let is_certain = middle.abs() > CERTAIN * MEDIAN_ERROR * deviation / (logarithms.len() as f64).sqrt();
         Self { steps: logarithms.len() as u64, factor: if is_certain { middle.exp() } else { 1.0 }, deviation }
     }
 }

@@ -159,7 +159,7 @@ impl EncoderConfig {
         if fields.flag_or("is_decoder", false)? {
             return Err(fields.wrong("is_decoder", true, "false: an encoder sees every position"));
         }
-        let class = fields.text_list("architectures")?.into_iter().next();
+        let class = class_of(fields)?;
         let at = class.and_then(|class| match class.as_str() {
             // The head over tokens again, under the name it has where the layers see backwards only.
             class if class.ends_with("LMHeadModel") || class.ends_with("ForCausalLM") => Some(1),
@@ -196,6 +196,18 @@ impl EncoderConfig {
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
         })
+    }
+}
+
+/// The class that a file names, if its head is known.
+pub(super) fn class_of(fields: &Fields<'_>) -> Result<Option<String>, ConfigProblem> {
+    let class = fields.text_list("architectures")?.into_iter().next();
+    match class {
+        Some(class) if class.ends_with("RewardModel") => {
+            let known = "a class whose head is known, such as `...ForSequenceClassification`";
+            Err(fields.wrong("architectures", format!("[\"{class}\"]"), known))
+        }
+        class => Ok(class),
     }
 }
 

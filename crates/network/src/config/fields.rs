@@ -187,7 +187,9 @@ impl<'a> Fields<'a> {
     pub(crate) fn states_a_width(&self) -> Result<(), ConfigProblem> {
         const WIDTHS: &[&str] = &["hidden_size", "d_model", "n_embd", "channels"];
         let own = self.class.into_iter().flat_map(|class| class.names_of("hidden_size"));
-        let has_parts = || self.names().any(|name| name.ends_with("_config") && self.optional_object(name).is_ok());
+        let is_part =
+            |name: &str| name.ends_with("_config") && !matches!(name, "quantization_config" | "generation_config");
+        let has_parts = || self.names().any(|name| is_part(name) && matches!(self.optional_object(name), Ok(Some(_))));
         if WIDTHS.iter().copied().chain(own).any(|name| self.states(name)) || has_parts() {
             return Ok(());
         }

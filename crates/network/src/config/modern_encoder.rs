@@ -3,7 +3,7 @@
 use types::{ActivationKind, DType, RotaryForm};
 
 use super::decoder::{NormConfig, NormKind, NormPlacement, RotaryConfig};
-use super::encoder::{EncoderHead, labels};
+use super::encoder::{EncoderHead, class_of, labels};
 use super::family::activation_named;
 use super::fields::{ConfigProblem, Fields, MOST_LAYERS};
 
@@ -60,7 +60,7 @@ impl ModernEncoderConfig {
 
     /// Reads one, whose class the file names.
     pub(crate) fn read(fields: &Fields<'_>) -> Result<Self, ConfigProblem> {
-        let class = fields.text_list("architectures")?.into_iter().next();
+        let class = class_of(fields)?;
         let head = match class.and_then(|class| CLASSES.iter().position(|known| *known == class)) {
             None | Some(0) => EncoderHead::Pooled,
             Some(1) => EncoderHead::Tokens,

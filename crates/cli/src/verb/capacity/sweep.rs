@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::load::{FileArrivals, positive};
 use crate::resolution;
 
-/// Most layouts: each is simulated a dozen times.
+/// Most layouts: each is simulated 19 times.
 const MOST: usize = 20_000;
 
 /// What every layout starts from.
