@@ -3,7 +3,7 @@
 use types::timeline::ThreadId;
 use types::{Nanos, Remark, Stage};
 
-use crate::time::Span;
+use crate::time::{Span, Spans};
 
 /// How a stage was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,8 +52,8 @@ pub struct StageInstance {
     pub origin: StageOrigin,
     /// Its wall time: from the start of its host part, or the end of the run before it, to the end of its device work.
     pub wall: Span,
-    /// How much of that it waited behind work that the trace does not hold.
-    pub behind: Nanos,
+    /// When in that it waited behind work that the trace does not hold.
+    pub behind: Spans,
     /// Whether the trace ended before it did.
     pub clipped: bool,
 }
@@ -70,13 +70,13 @@ impl StageInstance {
             thread,
             origin,
             wall: host,
-            behind: Nanos::ZERO,
+            behind: Spans::default(),
             clipped: false,
         }
     }
 
     /// Its wall time, without waiting behind others.
     pub fn wall_ns(&self) -> Nanos {
-        self.wall.length() - self.behind
+        self.wall.length() - self.behind.total()
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], stages: &mut [St
         until.insert(key, wall.end);
         stages[place].wall = wall;
         if stages[place].origin == StageOrigin::Engine {
-            stages[place].behind = behind.total_within(wall);
+            stages[place].behind = behind.within(wall);
         }
     }
 }

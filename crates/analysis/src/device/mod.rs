@@ -50,6 +50,8 @@ pub(crate) struct StageWork {
     pub(crate) wall: Nanos,
     /// The device had finished, the host had not.
     pub(crate) after: Nanos,
+    /// The device ran work of other stages, or of none, and none of this.
+    pub(crate) others: Nanos,
     /// Instances.
     pub(crate) instances: u64,
     /// Decode steps; absent where they are not known.
@@ -89,9 +91,9 @@ impl StageWork {
         share(self.graphs.pieces as f64, self.pieces as f64).unwrap_or(0.0)
     }
 
-    /// Time the device did something.
+    /// Time the device worked for it.
     pub(crate) fn busy(&self) -> Nanos {
-        self.wall - self.after - self.waits.values().copied().sum()
+        self.wall - self.after - self.others - self.waits.values().copied().sum()
     }
 
     /// Least time of all work.
@@ -187,6 +189,7 @@ impl DeviceRecords {
             let stage = self.stages.entry(time.stage).or_default();
             stage.wall += time.wall.length() - time.behind;
             stage.after += time.after;
+            stage.others += time.others;
             stage.instances += 1;
         }
         let found = waits::waits(timeline, attribution, partition);

@@ -36,11 +36,14 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     // Waits since the last kernel, before copies and memsets too, and those before kernels of one name.
     let mut before: BTreeMap<(Scope, IdleCause), Nanos> = BTreeMap::new();
     let mut recurring: HashMap<(NameId, Scope, IdleCause), Recurring> = HashMap::new();
+    let mut gaps = partition.waits.clone();
+    gaps.sort_unstable();
     for (place, row) in order.into_iter().map(|row| row as usize).enumerate() {
-        let (work, part) = (&timeline.work[row], &partition.parts[row]);
-        if let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) {
+        let work = &timeline.work[row];
+        let first = gaps.partition_point(|(before, _)| (*before as usize) < row);
+        for (_, gap) in gaps[first..].iter().copied().take_while(|(of, _)| *of as usize == row) {
+            let Some(stage) = partition.scopes[row] else { continue };
             let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
-            let gap = Span::new(work.start - part.wait, work.start);
             if let Some(call) = next.filter(|_| graph_of(row).is_some()) {
                 let inside = gap.intersect(Span::new(call.start, call.end())).length().max(Nanos::ZERO);
                 *waits.in_graph_launches.entry(stage).or_default() += inside;

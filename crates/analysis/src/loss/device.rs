@@ -27,6 +27,7 @@ pub(crate) fn books(device: &DeviceRecords) -> Ledger {
             ledger.add(*stage, Cause::Waiting(*wait), *time);
         }
         ledger.add(*stage, Cause::AfterLast, work.after);
+        ledger.add(*stage, Cause::OtherWork, work.others);
         let Some(least) = work.least else { continue };
         let ran = by_family(device, *stage);
         for (least, matrix) in least.into_iter().zip([true, false]) {

@@ -23,6 +23,8 @@ pub(crate) enum Cause {
     Waiting(IdleCause),
     /// The device had finished, the host went on.
     AfterLast,
+    /// The device ran work of other stages, or of none.
+    OtherWork,
     /// Kernels of a family ran longer than their work needs.
     Kernels(Family),
     /// An operator of our own engine ran longer than its work needs.
@@ -40,6 +42,7 @@ impl Cause {
         let (id, facts) = match self {
             Self::Waiting(cause) => return Remark::new(&format!("cause.idle.{}", cause.name()), facts),
             Self::AfterLast => ("cause.after-last", facts),
+            Self::OtherWork => ("cause.other-work", facts),
             Self::Kernels(family) => ("cause.kernels", facts.with("family", family.name())),
             Self::Operator(name) => ("cause.operator", facts.with("operator", name)),
             Self::BetweenOperators => ("cause.between-operators", facts),

@@ -52,6 +52,7 @@ testkit::suite! {
         serving::steps_that_follow_each_other_leave_no_time_without_work,
         shares::accumulators_are_no_gemms_in_single_precision,
         shares::cost_centres_are_shares_of_all_device_work,
+        shares::stages_are_not_idle_while_a_device_runs_the_work_of_others,
         shares::little_time_outside_of_steps_makes_no_finding,
         verdicts::every_trace_of_the_truths_has_a_verdict,
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,

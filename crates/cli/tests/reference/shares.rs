@@ -40,3 +40,31 @@ pub(crate) fn little_time_outside_of_steps_makes_no_finding() {
     assert!(!rules(&metrics).contains(&"small-grids"), "{:?}", rules(&metrics));
     assert!(!said.contains("520 us of 636 us"), "a fifth of a percent of the run");
 }
+
+/// Milliseconds in which all devices waited for something behind the launch: as the stages lost them, and as the devices have them.
+fn delayed(metrics: &Value) -> [f64; 2] {
+    let sum =
+        |rows: &mut dyn Iterator<Item = &Value>, key| rows.map(|row| row[key].as_f64().unwrap()).sum::<f64>() / 1e6;
+    let lost = metrics["lost_time"].as_array().unwrap().iter();
+    let devices =
+        metrics["device_time"].as_array().unwrap().iter().flat_map(|device| device["idle"].as_array().unwrap());
+    [
+        sum(&mut lost.filter(|row| row["cause"] == "delay between launch and start"), "lost_ns"),
+        sum(&mut devices.filter(|idle| idle["cause"] == "queued"), "ns"),
+    ]
+}
+
+pub(crate) fn stages_are_not_idle_while_a_device_runs_the_work_of_others() {
+    let (metrics, _) = import("sgl-plain-bs16-extend.json.gz");
+    let [lost, idle] = delayed(&metrics);
+    assert!(lost > 2.0 && lost <= idle, "{lost} of {idle} ms");
+    // vLLM samples outside of its annotated steps: that is no idle time, and still takes some.
+    let folder = reference("serving/llama-8b");
+    let metrics = imported::import(&[folder.join("trace.json.gz")], &[]).metrics;
+    let [lost, idle] = delayed(&metrics);
+    assert!(lost > 50.0 && lost <= idle, "{lost} of {idle} ms");
+    let others = metrics["lost_time"].as_array().unwrap().iter();
+    let others =
+        others.filter(|row| row["cause"] == "GPU work outside the stage").map(|row| row["lost_ns"].as_f64().unwrap());
+    assert!((60e6..66e6).contains(&others.sum()));
+}

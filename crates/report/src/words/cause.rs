@@ -8,6 +8,7 @@ use super::template::first;
 /// Every cause but those of idle time, which [`idle`] has. `{kernels}` is what people call a family of kernels.
 pub(crate) const CAUSES: &[(&str, &str)] = &[
     ("cause.after-last", "host time after the last kernel"),
+    ("cause.other-work", "GPU work outside the stage"),
     ("cause.kernels", "{kernels}"),
     ("cause.operator", "`{operator}` operators"),
     ("cause.between-operators", "time between operators"),

@@ -217,7 +217,7 @@ impl RankRows<'_> {
                 run.stage.name().into(),
                 number.into(),
                 self.at(run.wall.start).into(),
-                (run.wall.length() - run.behind).into(),
+                run.wall_ns().into(),
                 (run.origin != StageOrigin::Ranges).into(),
             ])
         })
