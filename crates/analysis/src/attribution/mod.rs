@@ -126,7 +126,8 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     for (row, operator) in &timeline.captured_operators {
         operators[*row as usize] = Some(*operator);
     }
-    let stages = stages(timeline, &launches, &join.call, settings, last);
+    let engine_steps = engine::steps(timeline, &join.call, last);
+    let stages = stages(timeline, &launches, &join.call, &engine_steps, settings, last);
     let contested = Amount::of(timeline, |place| {
         let launch = launches.of_work[place] as usize;
         ranges.contested.get(launch).copied().unwrap_or(false)
@@ -134,7 +135,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
     let captured = graph::captured_ranges(timeline, &join.call);
     let aside = aside_work(timeline, &stages.asides, &join.call, &stages.instance);
-    let between_steps = engine::between(&engine::steps(timeline, &join.call, last));
+    let between_steps = engine::between(&engine_steps);
     let mut attribution = Attribution {
         captured,
         asides: stages.asides,
@@ -175,18 +176,19 @@ fn stages(
     timeline: &Timeline,
     launches: &Launches,
     call_of_work: &[Option<u32>],
+    engine_steps: &[engine::EngineStep],
     settings: &AttributionSettings,
     last: Nanos,
 ) -> Stages {
     let found = marks::stages(timeline, launches, last);
-    let found = found.or_else(|| engine::stages(timeline, launches, call_of_work, last).filter(|_| settings.infer));
+    let found = found.or_else(|| engine::stages(timeline, launches, engine_steps).filter(|_| settings.infer));
     let mut stages = match found {
         Some(stages) => stages,
         None if settings.infer => infer::infer(timeline, launches, settings, last),
         None => Stages::none(timeline, Remark::new("stages.not-inferred", Facts::new())),
     };
     stages.add_work(timeline);
-    wall::fill(timeline, call_of_work, &mut stages.stages);
+    wall::fill(timeline, call_of_work, engine_steps, &mut stages.stages);
     stages
 }
 

@@ -1,7 +1,7 @@
 //! The wall time of stages: a stage ends when its device work ends, not when the host has launched it.
 //!
 //! One starts where its host part starts, or where the one before it ends on the device: work of an earlier run that nobody
-//! waited for still occupies the device, and that time is its own. Engines launch a step while the one before still runs;
+//! waited for still occupies the device, and that time is its own, as is that of an engine's step in no stage. Engines launch a step while the one before still runs;
 //! where that one is not in the trace, the wait behind it shows as a gap before work that was launched long ago.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use types::Nanos;
 use types::timeline::{ThreadId, Timeline};
 
+use super::engine::EngineStep;
 use super::stage::{StageInstance, StageOrigin};
 use crate::time::{Span, Spans};
 
@@ -16,17 +17,20 @@ use crate::time::{Span, Spans};
 const LONG: Nanos = Nanos::new(1_000_000);
 
 /// Fills in the wall of all instances, which are in order of their start, parents before children.
-pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], stages: &mut [StageInstance]) {
-    let behind = if stages.iter().any(|stage| stage.origin == StageOrigin::Engine) {
-        behind_others(timeline, launch)
+pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineStep], stages: &mut [StageInstance]) {
+    let (behind, mixed) = if stages.iter().any(|stage| stage.origin == StageOrigin::Engine) {
+        (behind_others(timeline, launch), without_stage(timeline, launch, steps))
     } else {
-        Spans::default()
+        Default::default()
     };
     let mut until: BTreeMap<(ThreadId, Option<u32>), Nanos> = BTreeMap::new();
     for place in 0..stages.len() {
         let StageInstance { parent, host, device, thread, .. } = stages[place];
         let key = (thread, parent);
         let begin = until.get(&key).map_or(host.start, |until| host.start.max(*until));
+        let lane = mixed.get(&thread).map_or(&[][..], Vec::as_slice);
+        let before = lane[..lane.partition_point(|(step, _)| step.start < host.start)].last();
+        let begin = before.map_or(begin, |(_, end)| begin.max(*end));
         let end = device.map_or(host.end, |device| device.end.max(host.end)).max(begin);
         let mut wall = Span::new(begin, end);
         if let Some(parent) = parent.map(|parent| stages[parent as usize].wall) {
@@ -38,6 +42,27 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], stages: &mut [St
             stages[place].behind = behind.within(wall);
         }
     }
+}
+
+/// Steps in no stage by thread, such as those with prompts and decoding sequences, each with the end of its work on the device.
+fn without_stage(
+    timeline: &Timeline,
+    launch: &[Option<u32>],
+    steps: &[EngineStep],
+) -> BTreeMap<ThreadId, Vec<(Span, Nanos)>> {
+    let mut lanes: BTreeMap<ThreadId, Vec<(Span, Nanos)>> = BTreeMap::new();
+    for step in steps.iter().filter(|step| step.stage.is_none()) {
+        lanes.entry(step.thread).or_default().push((step.host, step.host.end));
+    }
+    for (work, call) in timeline.work.iter().zip(launch) {
+        let Some(call) = call.map(|call| &timeline.calls[call as usize]) else { continue };
+        let Some(lane) = lanes.get_mut(&call.thread) else { continue };
+        let before = lane.partition_point(|(host, _)| host.start <= call.start);
+        if let Some((_, end)) = lane[..before].last_mut().filter(|(host, _)| host.contains(call.start)) {
+            *end = work.end().max(*end);
+        }
+    }
+    lanes
 }
 
 /// When every device had nothing to do although its next work had been launched, for a millisecond and longer.

@@ -87,19 +87,13 @@ fn label_verifying(steps: &mut [EngineStep]) {
 }
 
 /// Stages of annotated steps; `None` where there is no annotation.
-pub(super) fn stages(
-    timeline: &Timeline,
-    launches: &Launches,
-    call_of_work: &[Option<u32>],
-    last: Nanos,
-) -> Option<Stages> {
-    let found = steps(timeline, call_of_work, last);
+pub(super) fn stages(timeline: &Timeline, launches: &Launches, found: &[EngineStep]) -> Option<Stages> {
     if found.is_empty() {
         return None;
     }
     let (mut stages, mut steps) = (Vec::new(), Vec::new());
     let mut lanes: BTreeMap<u32, Vec<(Span, u32, Option<u32>)>> = BTreeMap::new();
-    for round in round::rounds(timeline, &found) {
+    for round in round::rounds(timeline, found) {
         let place = stages.len() as u32;
         let step = (round.stage == Stage::Decode && round.has_target).then(|| {
             steps.push(StepInstance::new(steps.len() as u32, Some(place), round.host));
@@ -125,7 +119,7 @@ pub(super) fn stages(
         step: launches.per_work(&step).collect(),
         stages,
         steps,
-        inference: Inference::Done { evidence: evidence(&found) },
+        inference: Inference::Done { evidence: evidence(found) },
         asides: Asides::default(),
     })
 }

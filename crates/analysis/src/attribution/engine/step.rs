@@ -13,7 +13,7 @@ pub(crate) struct EngineStep {
     /// What it does.
     pub(crate) label: Option<StepLabel>,
     /// The stage it belongs to.
-    pub(super) stage: Option<Stage>,
+    pub(in crate::attribution) stage: Option<Stage>,
     /// Its batch, where the annotation says.
     pub(crate) batch: Option<StepBatch>,
     /// On the host.
