@@ -99,7 +99,7 @@ pub(crate) fn step_back() {
         STATE.attachment.store(DRAINING, Ordering::Release);
     } else if take(DRAINING) {
         if stays(settings) {
-            rest(settings);
+            rest();
         } else {
             STATE.attached.store(false, Ordering::Release);
             STATE.attachment.store(LEAVING, Ordering::Release);
@@ -112,10 +112,10 @@ fn stays(settings: &InjectSettings) -> bool {
     settings.waits || settings.windows.by_profiler() || STATE.stays.load(Ordering::Acquire)
 }
 
-/// Stays attached and listens to no launches.
-fn rest(settings: &InjectSettings) {
+/// Stays attached, and goes on listening: where callbacks were switched off while threads were inside of calls, CUPTI called nobody any
+/// more after some windows.
+fn rest() {
     STATE.attached.store(true, Ordering::Release);
-    listen(settings, false);
     STATE.attachment.store(STANDING_BY, Ordering::Release);
 }
 
@@ -153,9 +153,9 @@ pub(crate) fn finalize() {
     }
     FINALIZER.store(system::thread(), Ordering::Release);
     if stays(settings) {
-        rest(settings);
+        rest();
     } else if devices::wait() {
-        let_go(settings);
+        let_go();
     } else {
         STATE.attachment.store(LEAVING, Ordering::Release);
     }
@@ -175,14 +175,14 @@ pub(crate) fn wait_while_finalizing() {
     }
 }
 
-fn let_go(settings: &InjectSettings) {
+fn let_go() {
     let code = cupti::loaded().map_or(0, Cupti::finalize);
     if code == 0 {
         STATE.attachment.store(OFF, Ordering::Release);
     } else {
         problem(code, b"cuptiFinalize");
         STATE.stays.store(true, Ordering::Release);
-        rest(settings);
+        rest();
     }
 }
 
@@ -224,7 +224,7 @@ fn record(settings: &InjectSettings, on: bool, anew: bool) -> bool {
     }
     // Callbacks stay until CUPTI is let go of, which happens in one of them.
     if on {
-        listen(settings, true);
+        functions::listen(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties);
     }
     true
 }
@@ -235,12 +235,5 @@ pub(crate) fn record_nodes(on: bool) {
         && let Some(cupti) = cupti::loaded()
     {
         cupti.switch_kind(activity::GRAPH_TRACE, !on);
-    }
-}
-
-/// Switches callbacks around launching calls.
-fn listen(settings: &InjectSettings, on: bool) {
-    if let Some(cupti) = cupti::loaded() {
-        functions::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
     }
 }

@@ -283,15 +283,15 @@ impl Cupti {
         }
     }
 
-    /// Switches the callback of a function, or CUPTI's own records of it.
-    pub(crate) fn switch_function(&self, subscriber: *mut c_void, domain: c_int, function: u32, ties: Ties, on: bool) {
+    /// Has CUPTI call at a function, or record it.
+    pub(crate) fn listen(&self, subscriber: *mut c_void, domain: c_int, function: u32, ties: Ties) {
         let records = if domain == DRIVER { self.driver_records } else { self.runtime_records };
         match (ties, records) {
             // SAFETY: numbers only.
-            (Ties::Records, Some(records)) => unsafe { records(function, u8::from(on)) },
+            (Ties::Records, Some(records)) => unsafe { records(function, 1) },
             (Ties::Records | Ties::AllRecords | Ties::None, _) => return,
             // SAFETY: the subscriber is ours.
-            _ => unsafe { (self.enable_callback)(u32::from(on), subscriber, domain, function) },
+            _ => unsafe { (self.enable_callback)(1, subscriber, domain, function) },
         };
     }
 }

@@ -112,16 +112,16 @@ pub(crate) fn listen_to_profiler(cupti: &Cupti, subscriber: *mut c_void) {
     find();
     for function in PROFILER.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|function| *function != 0) {
         let (domain, number) = unpacked(function);
-        cupti.switch_function(subscriber, domain, number, Ties::Calls, true);
+        cupti.listen(subscriber, domain, number, Ties::Calls);
     }
 }
 
-/// Switches what ties work to ranges. Not by two threads at once.
-pub(crate) fn switch(cupti: &Cupti, subscriber: *mut c_void, ties: Ties, on: bool) {
+/// Listens to what ties work to ranges. Not by two threads at once.
+pub(crate) fn listen(cupti: &Cupti, subscriber: *mut c_void, ties: Ties) {
     find();
     for function in LISTENED.iter().map(|slot| slot.load(Ordering::Relaxed)).take_while(|function| *function != 0) {
         let (domain, number) = unpacked(function);
-        cupti.switch_function(subscriber, domain, number, ties, on);
+        cupti.listen(subscriber, domain, number, ties);
     }
 }
 

@@ -45,15 +45,15 @@ fn cupti_is_let_go_of_when_the_program_waits_and_never_from_one_with_graphs() {
         printed(&Trial::with("LLM_PERF_INJECT_WINDOW", "prefill").command(&words).output().unwrap())
     };
     assert!(matches!(wanted("launch:a")[..], [(4..), (4..), 0]), "{:?}", wanted("launch:a"));
-    // The subscription and nodes of graphs, nothing else.
-    assert_eq!(wanted("graph:a*3"), [3, 3, 3]);
+    // The subscription, nodes of graphs and callbacks of calls, and no record.
+    assert_eq!(wanted("graph:a*3"), [10, 10, 10]);
 }
 
 #[test]
 fn a_graph_that_comes_before_cupti_is_let_go_of_keeps_it() {
     let words = "cuda push:prefill launch:a pop sleep:300 graph:g*2 wait wanted push:prefill graph:g*2 pop";
     let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
-    assert_eq!(printed(&trial.command(words).output().unwrap()), [3]);
+    assert_eq!(printed(&trial.command(words).output().unwrap()), [10]);
     assert_eq!(trial.file().kernels, counts([("a", 1), ("g", 2)]));
 }
 
@@ -62,8 +62,8 @@ fn a_cupti_that_cannot_be_let_go_of_stays_and_works() {
     let mut trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
     trial.variables.push(("DOUBLE_CUPTI_STAYS", "1".to_owned()));
     let wanted = printed(&trial.command(TWO_WINDOWS).output().unwrap());
-    // It is still there, and wants nothing but nodes of graphs.
-    assert!(matches!(wanted[..], [0, (1..), 3, 3]), "{wanted:?}");
+    // It is still there, and wants nodes of graphs and callbacks of calls, and no record.
+    assert!(matches!(wanted[..], [0, (1..), 10, 10]), "{wanted:?}");
     let told = trial.file();
     assert_eq!((told.kernels, told.problems), (counts([("a", 5)]), vec![(999, "cuptiFinalize".to_owned())]));
 }
@@ -112,8 +112,9 @@ fn the_cuda_profiler_opens_and_closes_a_window_as_often_as_the_program_likes() {
     let wanted = printed(
         &trial.command(&format!("cuda wanted push:run launch:x {} wanted pop", round.repeat(2))).output().unwrap(),
     );
-    // The subscription, nodes of graphs, and the four functions of the profiler: no launch, no record.
-    assert_eq!(wanted, [7, 7]);
+    // The subscription, nodes of graphs, and the four functions of the profiler; since the first window callbacks of calls as well. Never a
+    // record.
+    assert_eq!(wanted, [7, 14]);
     let told = trial.file();
     assert_eq!((told.kernels, told.problems), (counts([("a", 4)]), Vec::new()));
     assert_eq!((told.windows, told.calls), (vec![true, false, true, false], counts([("cudaLaunchKernel_v7000", 4)])));

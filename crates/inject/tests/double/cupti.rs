@@ -27,6 +27,8 @@ struct State {
     request: Option<Request>,
     complete: Option<Complete>,
     listened: Vec<(c_int, u32)>,
+    /// Whether it calls nobody any more.
+    deaf: bool,
     kinds: Vec<u32>,
     buffer: Option<(usize, usize, usize)>,
     dropped: usize,
@@ -38,6 +40,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     request: None,
     complete: None,
     listened: Vec::new(),
+    deaf: false,
     kinds: Vec::new(),
     buffer: None,
     dropped: 0,
@@ -95,8 +98,11 @@ pub extern "C" fn double_wanted() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiEnableCallback(enable: u32, _: *mut c_void, domain: c_int, function: u32) -> c_int {
     let mut state = STATE.lock().unwrap();
-    state.listened.retain(|entry| *entry != (domain, function));
-    if enable != 0 {
+    if enable == 0 {
+        // As CUPTI 13.0 does where a thread is inside of a call: it calls nobody any more.
+        state.listened.clear();
+        state.deaf = true;
+    } else if !state.deaf && !state.listened.contains(&(domain, function)) {
         state.listened.push((domain, function));
     }
     0
