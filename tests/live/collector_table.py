@@ -22,7 +22,7 @@ import wire_counts
 from inject_overhead import Worker, calm_cores, quartiles, share
 
 BATCHES = (1, 8, 64)
-MODES = "plain,again,idle,attached,inject-whole,inject-sampled,profiler"
+MODES = "plain,again,idle,standby,attached,inject-whole,inject-sampled,profiler"
 # Most that a mode may cost, by mode.
 GOALS = {"idle": 0.005, "inject-whole": 0.02, "inject-sampled": 0.05, "attached": 0.15}
 # A library that waits is asked for longer than the table takes.

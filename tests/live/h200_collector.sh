@@ -4,7 +4,7 @@
 #   OUT      folder for what comes back; made if need be
 #   LIBRARY  the collector, libllm_perf_inject.so
 #   VLLM     folder with vLLM for this Python; without one, or where it cannot be imported, a CUDA-graph loop takes its place
-#   LIBDW    folder with libdw1, for Nsight Systems as one more mode
+#   LIBDW    folder with libdw1, for Nsight Systems as two more modes
 # Leaves OUT/summary.txt with a table, PASS or FAIL for every goal, and OUT/table.json with every step.
 set -u
 if [ $# -lt 2 ]; then
@@ -19,8 +19,8 @@ work=$(mktemp -d)
 export VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=WARNING VLLM_CACHE_ROOT="$work/cache"
 cupti=$(ls /usr/local/cuda*/extras/CUPTI/lib64/libcupti.so.1? /usr/local/cuda*/targets/*/lib/libcupti.so.1? 2>/dev/null | head -1)
 export LLM_PERF_INJECT_CUPTI_FALLBACK=$cupti
-modes=${MODES:-plain,again,idle,attached,inject-whole,inject-sampled,profiler}
-[ -z "$libdw" ] || modes=$modes,nsys
+modes=${MODES:-plain,again,idle,standby,attached,inject-whole,inject-sampled,profiler}
+[ -z "$libdw" ] || modes=$modes,nsys,nsys-nodes
 python3 "$here/serving_model.py" "$work/dense" dense >"$out/model.txt" 2>&1 || mkdir -p "$work/dense"
 timeout "${LIMIT:-350}" python3 "$here/collector_table.py" --library "$library" --model "$work/dense" --out "$out/table.json" --modes "$modes" \
     ${libdw:+--libdw "$(realpath "$libdw")"} >"$out/table.txt" 2>&1

@@ -2,12 +2,12 @@
 # Loads on vLLM with random weights, on one GPU: figures beside `vllm bench serve`, and planted causes with the truth of every step.
 #   tests/live/h200_serve.sh OUT PROGRAM VLLM CASE...     VLLM: a folder with vLLM for the machine's Python
 # OUT/CASE has the run folder, the scheduler's log and what was printed.
-# Cases: beside dense deeper experts pages preemption chunk eager padded slow-scheduler slow-client
+# Cases: beside attach dense deeper experts pages images preemption chunk eager padded slow-scheduler slow-client
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd); out=$(mkdir -p "$1" && cd "$1" && pwd); program=$(realpath "$2"); vllm=$(realpath "$3"); shift 3
 export PYTHONPATH=$vllm VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_LOGGING_LEVEL=INFO VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_CACHE_ROOT=/tmp/vllm-cache
 python3 "$here/serving_scheduler.py" "$vllm"
-for kind in dense deeper experts pages; do python3 "$here/serving_model.py" "/tmp/serving/$kind" $kind; done
+for kind in dense deeper experts pages images; do python3 "$here/serving_model.py" "/tmp/serving/$kind" $kind; done
 server=(python3 -m vllm.entrypoints.cli.main serve)
 dense=("${server[@]}" /tmp/serving/dense --load-format dummy --max-model-len 8192 --port 8123)
 
@@ -33,10 +33,25 @@ for name in "$@"; do
           --out "$out/beside/run$round" > "$out/beside/run$round.txt" 2>&1
       done
       kill $server_id; wait $server_id 2> /dev/null;;
+    attach) # a server that waits for it, under load, recorded three times by the number of its first process
+      mkdir -p "$out/attach"
+      "$program" run -- "${dense[@]}" > "$out/attach/server.txt" 2>&1 & server_id=$!
+      for _ in $(seq 300); do curl -sf localhost:8123/health > /dev/null && break; sleep 1; done
+      load() { "$program" serve --url http://localhost:8123 --concurrency 16 --requests 160 --input 256 --output 128 --window 0 --out "$out/attach/$1" \
+        > "$out/attach/$1.txt" 2>&1; }
+      load before
+      load during & load_id=$!
+      for round in 1 2 3; do
+        sleep 0.5; timeout 60 "$program" attach "$server_id" --for 500ms --out "$out/attach/run$round" > "$out/attach/run$round.txt" 2>&1
+        echo "attach $round: exit $?"
+      done
+      wait $load_id; load after
+      kill $server_id; wait $server_id 2> /dev/null;;
     dense) serve dense --rate 24 --requests 120 --window 60 --input 256..900 --output 16..80 -- "${dense[@]}";;
     experts) serve experts --rate 16 --requests 80 --window 40 --input 256..900 --output 16..80 -- "${server[@]}" /tmp/serving/experts --load-format dummy --max-model-len 8192 --port 8123;;
     deeper) serve deeper --rate 12 --requests 150 --window 60 --input 200..1200 --output 50..200 -- "${server[@]}" /tmp/serving/deeper --load-format dummy --max-model-len 8192 --port 8123;;
     pages) serve pages --pages --rate 2 --requests 24 --window 12 --output 64 -- "${server[@]}" /tmp/serving/pages --load-format dummy --max-model-len 8192 --port 8123;;
+    images) serve images --pages --rate 4 --requests 32 --window 16 --output 64 -- "${server[@]}" /tmp/serving/images --load-format dummy --max-model-len 8192 --limit-mm-per-prompt '{"video":0}' --port 8123;;
     preemption) serve preemption --rate 100 --requests 48 --window 48 --input 300..600 --output 200..300 -- "${dense[@]}" --num-gpu-blocks-override 512;;
     chunk) serve chunk --rate 6 --requests 40 --window 40 --input 4000..7000 --output 60..120 -- "${dense[@]}" --max-num-batched-tokens 32768;;
     eager) serve eager --rate 8 --requests 40 --window 24 --input 256 --output 64 -- "${dense[@]}" --enforce-eager;;

@@ -17,7 +17,7 @@ the window, which tells what of the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
 Modes: plain, again (plain as well), loaded (the library inside, never switched on), idle (it waits for `attach`), standby (it waits for
 cudaProfilerStart), inject,
-nsys, profiler, light; light-ranges, loaded-ranges and loaded-driver, where ranges or the driver alone load it; inject-whole and
+nsys and nsys-nodes, profiler, light; light-ranges, loaded-ranges and loaded-driver, where ranges or the driver alone load it; inject-whole and
 inject-sampled, which record graphs as a whole and one launch in 16 by its nodes; and for the choice of what ties kernels to launches
 inject-none, inject-records, inject-all-records.
 """
@@ -41,6 +41,8 @@ TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records"
 WINDOWS = {"light": "light_window", "loaded": "no such range", "standby": "cudaProfilerApi"}
 # How graphs are recorded: LLM_PERF_INJECT_GRAPHS.
 GRAPHS = {"inject-whole": "whole", "inject-sampled": "1/16"}
+# How Nsight Systems records them: whole unless asked.
+NSYS = {"nsys": "graph", "nsys-nodes": "node"}
 # What loads the library: ranges, or the driver; both unless a mode ends so.
 LOADERS = {"-ranges": "NVTX_INJECTION64_PATH", "-driver": "CUDA_INJECTION64_PATH"}
 # Turns of a run of --light, steps of each, which turn has the window, and which of its steps the program opens it around.
@@ -85,10 +87,10 @@ class Worker:
         kind = self.mode.split("-")[0]
         if kind in WINDOWS:
             environment["LLM_PERF_INJECT_WINDOW"] = WINDOWS[kind]
-        if self.mode == "nsys":
+        if self.mode in NSYS:
             nsys = shutil.which("nsys") or sorted(glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"))[-1]
             environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.libdw, environment.get("LD_LIBRARY_PATH")]))
-            program = [nsys, "profile", "-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o",
+            program = [nsys, "profile", "-t", "cuda,nvtx", f"--cuda-graph-trace={NSYS[self.mode]}", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o",
                        os.path.join(self.folder, "report"), *program]
         return program, environment
 

@@ -1,8 +1,8 @@
 """Makes folders that vLLM can serve with random weights (`--load-format dummy`): a configuration and a tokenizer.
 
-    python3 serving_model.py FOLDER {dense,deeper,experts,pages}
+    python3 serving_model.py FOLDER {dense,deeper,experts,pages,images}
 
-`pages` is DeepSeek-OCR as published but for its tokenizer, whose words are numbers.
+`pages` is DeepSeek-OCR, `images` Qwen2.5-VL-3B, both as published but for their tokenizers, whose words are numbers.
 """
 
 import json
@@ -131,11 +131,66 @@ PROCESSOR = {
     "patch_size": 16,
 }
 
+IMAGES = COMMON | {
+    "architectures": ["Qwen2_5_VLForConditionalGeneration"],
+    "model_type": "qwen2_5_vl",
+    "hidden_size": 2048,
+    "intermediate_size": 11008,
+    "num_attention_heads": 16,
+    "num_hidden_layers": 36,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 1000000.0,
+    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+    "tie_word_embeddings": True,
+    "use_sliding_window": False,
+    "vision_start_token_id": VOCABULARY - 4,
+    "vision_end_token_id": VOCABULARY - 3,
+    "image_token_id": VOCABULARY - 2,
+    "video_token_id": VOCABULARY - 1,
+    "vision_config": {
+        "depth": 32,
+        "fullatt_block_indexes": [7, 15, 23, 31],
+        "hidden_act": "silu",
+        "hidden_size": 1280,
+        "in_chans": 3,
+        "intermediate_size": 3420,
+        "model_type": "qwen2_5_vl",
+        "num_heads": 16,
+        "out_hidden_size": 2048,
+        "patch_size": 14,
+        "spatial_merge_size": 2,
+        "spatial_patch_size": 14,
+        "temporal_patch_size": 2,
+        "tokens_per_second": 2,
+        "window_size": 112,
+    },
+}
+
+IMAGES_PROCESSOR = {
+    "image_processor_type": "Qwen2VLImageProcessor",
+    "processor_class": "Qwen2_5_VLProcessor",
+    "image_mean": [0.48145466, 0.4578275, 0.40821073],
+    "image_std": [0.26862954, 0.26130258, 0.27577711],
+    "max_pixels": 1280 * 28 * 28,
+    "merge_size": 2,
+    "min_pixels": 4 * 28 * 28,
+    "patch_size": 14,
+    "temporal_patch_size": 2,
+}
+
+# What a picture becomes in a prompt; the processor repeats the token in the middle as often as the picture has patches.
+PICTURE = "<|vision_start|><|image_pad|><|vision_end|>"
+PARTS = (
+    "{% for m in messages %}{% if m['content'] is string %}{{ m['content'] }}{% else %}{% for c in m['content'] %}"
+    "{% if c['type'] == 'text' %}{{ c['text'] }}{% else %}" + PICTURE + "{% endif %}{% endfor %}{% endif %}{% endfor %}"
+)
+
 
 def main() -> None:
     folder, kind = Path(sys.argv[1]), sys.argv[2]
     folder.mkdir(parents=True, exist_ok=True)
-    config = PAGES if kind == "pages" else COMMON | MODELS[kind]
+    config = {"pages": PAGES, "images": IMAGES}.get(kind) or COMMON | MODELS[kind]
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     names = ["<unk>", "<s>", "</s>"]
     names += [f"w{number}" for number in range(3, VOCABULARY)]
@@ -146,6 +201,14 @@ def main() -> None:
         names[-2:] = special
         settings |= {"pad_token": "<pad>", "chat_template": "{% for m in messages %}{{ m['content'] }}{% endfor %}"}
         (folder / "processor_config.json").write_text(json.dumps(PROCESSOR))
+    if kind == "images":
+        special = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+        names[-4:] = special
+        settings |= {"pad_token": "<unk>"}
+        (folder / "chat_template.jinja").write_text(PARTS)
+        (folder / "preprocessor_config.json").write_text(json.dumps(IMAGES_PROCESSOR))
+        video = IMAGES_PROCESSOR | {"video_processor_type": "Qwen2VLVideoProcessor"}
+        (folder / "video_preprocessor_config.json").write_text(json.dumps(video))
     tokenizer = Tokenizer(models.WordLevel({name: place for place, name in enumerate(names)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens(special)
