@@ -56,16 +56,20 @@ impl Body {
             Prompt::Chat { .. } => "/v1/chat/completions",
             _ => "/v1/completions",
         };
-        let fields = fields(plan, &ask, tokens.as_deref());
+        let fields = fields(plan, index, &ask, tokens.as_deref());
         let json = serde_json::to_string(&fields).expect("fields are numbers and text");
         Self { path, json, input_tokens: tokens.map(|tokens| tokens.len() as u64) }
     }
 }
 
 /// The fields of one request.
-fn fields<'a>(plan: &'a Plan, ask: &'a Ask, tokens: Option<&'a [u32]>) -> Fields<'a> {
+fn fields<'a>(plan: &'a Plan, index: usize, ask: &'a Ask, tokens: Option<&'a [u32]>) -> Fields<'a> {
+    // A server that knows `ignore_eos` does not reject this either.
+    let name = plan.ignore_eos.then(|| format!("llm-perf-{}-{index}", plan.seed));
     let (prompt, messages) = match &ask.prompt {
-        Prompt::Chat { text, images } => (None, Some(json!([{"role": "user", "content": content(text, images)}]))),
+        Prompt::Chat { text, images } => {
+            (None, Some(json!([{"role": "user", "content": content(text, images, name.as_deref())}])))
+        }
         Prompt::Text(text) => (Some(Completed::Text(text)), None),
         Prompt::Random(_) | Prompt::Blocks { .. } => (tokens.map(Completed::Tokens), None),
     };
@@ -81,12 +85,19 @@ fn fields<'a>(plan: &'a Plan, ask: &'a Ask, tokens: Option<&'a [u32]>) -> Fields
     }
 }
 
-/// The content of a message: its images, then its text.
-fn content(text: &str, images: &[crate::Image]) -> Value {
+/// The content of a message: its images, then its text. By a name of its own vLLM takes an image for one that none of its caches knows,
+/// also where another request has sent it before.
+fn content(text: &str, images: &[crate::Image], name: Option<&str>) -> Value {
     if images.is_empty() {
         return json!(text);
     }
-    let images = images.iter().map(|image| json!({"type": "image_url", "image_url": {"url": image.url()}}));
+    let images = images.iter().enumerate().map(|(place, image)| {
+        let mut part = json!({"type": "image_url", "image_url": {"url": image.url()}});
+        if let Some(name) = name {
+            part["uuid"] = json!(format!("{name}-{place}"));
+        }
+        part
+    });
     images.chain([json!({"type": "text", "text": text})]).collect()
 }
 
@@ -122,13 +133,29 @@ mod tests {
     #[test]
     fn images_precede_the_text_of_a_message() {
         let image = Image::new(&[0xff, 0xd8, 0xff]).unwrap();
-        let body = Body::new(&plan(Prompt::Chat { text: "see".to_owned(), images: vec![image] }), 0);
+        let page = Plan { ignore_eos: false, ..plan(Prompt::Chat { text: "see".to_owned(), images: vec![image] }) };
+        let body = Body::new(&page, 0);
         let value: Value = serde_json::from_str(&body.json).unwrap();
         let url = json!({"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,/9j/"}});
         let expected = json!([{"role": "user", "content": [url, {"type": "text", "text": "see"}]}]);
         assert_eq!((&value["messages"], body.path), (&expected, "/v1/chat/completions"));
         let plain = Body::new(&plan(Prompt::Chat { text: "see".to_owned(), images: Vec::new() }), 0);
         assert!(plain.json.contains(r#""messages":[{"role":"user","content":"see"}]"#), "{}", plain.json);
+    }
+
+    #[test]
+    fn an_image_that_is_sent_again_has_another_name() {
+        let image = Image::new(&[0xff, 0xd8, 0xff]).unwrap();
+        let page = plan(Prompt::Chat { text: "see".to_owned(), images: vec![image.clone(), image] });
+        let names = |plan: &Plan, index| -> Vec<String> {
+            let value: Value = serde_json::from_str(&Body::new(plan, index).json).unwrap();
+            let parts = value["messages"][0]["content"].as_array().unwrap();
+            parts.iter().filter_map(|part| Some(part["uuid"].as_str()?.to_owned())).collect()
+        };
+        let later = Plan { seed: 1, ..page.clone() };
+        let all: Vec<_> = [names(&page, 0), names(&page, 1), names(&later, 0)].concat();
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 6, "{all:?}");
+        assert_eq!(names(&page, 1), names(&page, 1));
     }
 
     #[test]

@@ -147,7 +147,11 @@ fn forward_pass(metrics: &Metrics) -> Option<f64> {
 
 fn next_steps(metrics: &Metrics) -> Vec<NextStep<'_>> {
     let open = metrics.conclusions.quality.iter().find(|counter| counter.counter == NO_UTILISATION);
-    let mut steps: Vec<_> = open.map(|counter| NextStep::Utilisation(&counter.remedy)).into_iter().collect();
+    let timed = metrics.times.stages.iter().filter(|stage| stage.wall_ns.is_some()).count() as u64;
+    let stages = |open: u64| (open < timed).then_some((open, timed));
+    let utilisation =
+        open.map(|counter| NextStep::Utilisation { remedy: &counter.remedy, stages: stages(counter.value) });
+    let mut steps: Vec<_> = utilisation.into_iter().collect();
     let Some(coverage) = metrics.conditions.trace.as_ref().and_then(|facts| facts.coverage.as_ref()) else {
         return steps;
     };

@@ -122,8 +122,8 @@ pub(crate) const REMARKS: &[(&str, &[&str])] = &[
     (
         "workload.served",
         &[
-            "?joined the lengths of some requests are unknown",
-            "the lengths of the requests are unknown; pass the results of the load generator with `--requests FILE`",
+            "?joined steps with images, or with requests of unknown length, have none",
+            "!joined the lengths of the requests are unknown; pass the results of the load generator with `--requests FILE`",
         ],
     ),
     (

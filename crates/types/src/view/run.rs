@@ -286,7 +286,12 @@ pub enum SavingBasis {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NextStep<'a> {
     /// What utilisation needs.
-    Utilisation(&'a str),
+    Utilisation {
+        /// What is missing for it.
+        remedy: &'a str,
+        /// Stages without and all that were timed, where some have it.
+        stages: Option<(u64, u64)>,
+    },
     /// Stages are not marked.
     MarkStages,
     /// This share of the device's time is in no stage.

@@ -6,7 +6,7 @@ use types::{IdleCause, Nanos, TraceFacts};
 use super::imported::stage_table;
 use super::kernels::{NAME, counter_table};
 use super::phrase::{device as device_name, indented, mfu, set_aside};
-use super::{caveats, communication, findings, serving, steps};
+use super::{caveats, communication, findings, imported, serving, steps};
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
@@ -51,7 +51,10 @@ pub(crate) fn blocks(page: &mut Page, run: &RunView<'_>) {
 
 fn next_step(step: &NextStep<'_>) -> String {
     match step {
-        NextStep::Utilisation(remedy) => format!("MFU is unknown. {}", sentence(remedy)),
+        NextStep::Utilisation { remedy, stages: None } => format!("MFU is unknown. {}", sentence(remedy)),
+        NextStep::Utilisation { remedy, stages: Some((open, all)) } => {
+            format!("MFU is unknown for {open} of {}. {}", count(*all, "stage"), sentence(remedy))
+        }
         NextStep::MarkStages => {
             "next: mark stages with ranges named prefill and decode (NVTX, or record_function in PyTorch)".to_owned()
         }
@@ -104,6 +107,10 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     rows.extend(
         run.device_time.iter().flat_map(device).zip(["device", ""].into_iter().cycle()).map(|(row, name)| (name, row)),
     );
+    if run.device_time.is_empty() && totals.kernel_count.is_none() {
+        let none = imported::no_device_work(&metrics.conclusions.quality).replace("**", "");
+        rows.push(("device", Some(none)));
+    }
     rows.extend([
         ("longest", communication::line(run)),
         ("kernels", kernels),

@@ -47,7 +47,7 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
 }
 
 /// Why there is none, as far as the files tell.
-fn no_device_work(quality: &[QualityCounter]) -> String {
+pub(super) fn no_device_work(quality: &[QualityCounter]) -> String {
     let of = |id: &str| quality.iter().find(|counter| counter.counter == id);
     if let Some(launches) = of("launches_without_device_activity") {
         let launches = count(launches.value, "kernel launch");
