@@ -1,8 +1,8 @@
 //! The verbs: one file each, one line each in the table below.
 //!
 //! To add a verb, write `verb/NAME.rs` with a `clap::Args` struct named `Arguments` (its doc comment is the one-line
-//! description, its `after_help` holds the examples) and `pub(crate) fn run(arguments: &Arguments, context: &Context) ->
-//! Result<Exit, UserError>`, then add its line here. Help is listed in table order, under the headings of the table.
+//! description) and `pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError>`, put its examples into
+//! `verb/examples/NAME.txt`, then add its line here. Help is listed in table order, under the headings of the table.
 
 pub(crate) mod command_line;
 mod habit;
@@ -26,7 +26,11 @@ macro_rules! verbs {
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Verb {
-            $($(#[allow(missing_docs, reason = "clap takes the description from the arguments")] $variant($module::Arguments),)+)+
+            $($(
+                #[allow(missing_docs, reason = "clap takes the description from the arguments")]
+                #[command(after_help = include_str!(concat!("verb/examples/", stringify!($module), ".txt")).trim_end())]
+                $variant($module::Arguments),
+            )+)+
         }
 
         impl Verb {

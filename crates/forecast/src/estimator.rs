@@ -21,17 +21,19 @@ const REPEATED: f64 = 0.006;
 /// Standard deviations of a normal 90% interval.
 const NORMAL: f64 = 1.645;
 
-/// What an estimate rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// This very shape was measured.
-    Measured,
-    /// Shapes around it were measured.
-    Interpolated,
-    /// A size lies more than two octaves outside those measured.
-    Extrapolated,
-    /// Nothing was measured: assumed efficiencies.
-    Assumed,
+types::named! {
+    /// What an estimate rests on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Basis {
+        /// This very shape was measured.
+        Measured = "measured",
+        /// Shapes around it were measured.
+        Interpolated = "interpolated",
+        /// A size lies more than two octaves outside those measured.
+        Extrapolated = "extrapolated",
+        /// Nothing was measured: assumed efficiencies.
+        Assumed = "assumed",
+    }
 }
 
 /// A time with its 90% interval, in microseconds.
@@ -73,18 +75,6 @@ struct Group<'a> {
     exact: HashMap<Vec<u64>, f64>,
     /// Least and largest of each size.
     range: Vec<[f64; 2]>,
-}
-
-impl Basis {
-    /// The word in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Interpolated => "interpolated",
-            Self::Extrapolated => "extrapolated",
-            Self::Assumed => "assumed",
-        }
-    }
 }
 
 impl<'a> Estimator<'a> {

@@ -4,37 +4,39 @@ use types::{DType, Hardware};
 
 use crate::ForecastError;
 
-/// A kind of operation whose time depends on a few sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// `m x k` times `k x n`.
-    Gemm,
-    /// The same, its rows spread over experts.
-    GroupedGemm,
-    /// Attention of a prompt to itself, causal.
-    ContextAttention,
-    /// Attention of one new position to the cache.
-    GenerationAttention,
-    /// Attention of any positions to any others under a mask.
-    MaskedAttention,
-    /// A kernel that reads and writes memory from end to end and does little else.
-    Elementwise,
-    /// The same into another element type.
-    Cast,
-    /// The same over a transposed or repeated operand.
-    Strided,
-    /// Tensors joined along a dimension, each from end to end.
-    Concatenate,
-    /// The same of parts of tensors, or of transposed ones.
-    ConcatenateStrided,
-    /// One number of every row.
-    Reduce,
-    /// The few largest numbers of every row.
-    Select,
-    /// A copy within the device.
-    Copy,
-    /// A copy from the host to the device.
-    HostToDevice,
+types::named! {
+    /// A kind of operation whose time depends on a few sizes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Family {
+        /// `m x k` times `k x n`.
+        Gemm = "gemm",
+        /// The same, its rows spread over experts.
+        GroupedGemm = "grouped_gemm",
+        /// Attention of a prompt to itself, causal.
+        ContextAttention = "context_attention",
+        /// Attention of one new position to the cache.
+        GenerationAttention = "generation_attention",
+        /// Attention of any positions to any others under a mask.
+        MaskedAttention = "masked_attention",
+        /// A kernel that reads and writes memory from end to end and does little else.
+        Elementwise = "elementwise",
+        /// The same into another element type.
+        Cast = "cast",
+        /// The same over a transposed or repeated operand.
+        Strided = "strided",
+        /// Tensors joined along a dimension, each from end to end.
+        Concatenate = "concatenate",
+        /// The same of parts of tensors, or of transposed ones.
+        ConcatenateStrided = "concatenate_strided",
+        /// One number of every row.
+        Reduce = "reduce",
+        /// The few largest numbers of every row.
+        Select = "select",
+        /// A copy within the device.
+        Copy = "copy",
+        /// A copy from the host to the device.
+        HostToDevice = "h2d",
+    }
 }
 
 /// One operation of a family.
@@ -73,44 +75,6 @@ pub(crate) struct Work {
 const TILE: f64 = 128.0;
 
 impl Family {
-    /// Every family.
-    pub const ALL: [Self; 14] = [
-        Self::Gemm,
-        Self::GroupedGemm,
-        Self::ContextAttention,
-        Self::GenerationAttention,
-        Self::MaskedAttention,
-        Self::Elementwise,
-        Self::Cast,
-        Self::Strided,
-        Self::Concatenate,
-        Self::ConcatenateStrided,
-        Self::Reduce,
-        Self::Select,
-        Self::Copy,
-        Self::HostToDevice,
-    ];
-
-    /// The name in the column `op`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gemm => "gemm",
-            Self::GroupedGemm => "grouped_gemm",
-            Self::ContextAttention => "context_attention",
-            Self::GenerationAttention => "generation_attention",
-            Self::MaskedAttention => "masked_attention",
-            Self::Elementwise => "elementwise",
-            Self::Cast => "cast",
-            Self::Strided => "strided",
-            Self::Concatenate => "concatenate",
-            Self::ConcatenateStrided => "concatenate_strided",
-            Self::Reduce => "reduce",
-            Self::Select => "select",
-            Self::Copy => "copy",
-            Self::HostToDevice => "h2d",
-        }
-    }
-
     /// Columns of its sizes.
     pub const fn columns(self) -> &'static [&'static str] {
         match self {

@@ -31,10 +31,8 @@ pub struct Answer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ServedModel {
     /// Its name in requests.
-    #[serde(default)]
     pub id: Option<String>,
     /// The most tokens of a prompt and its output together.
-    #[serde(default)]
     pub max_model_len: Option<u64>,
 }
 

@@ -23,9 +23,7 @@ struct Event<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
     usage: Option<Usage>,
-    #[serde(default)]
     error: Option<serde_json::Value>,
 }
 
@@ -56,9 +54,7 @@ struct Delta<'a> {
 /// Tokens as the server counted them.
 #[derive(Deserialize)]
 struct Usage {
-    #[serde(default)]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
     completion_tokens: Option<u64>,
 }
 

@@ -2,58 +2,42 @@
 
 use types::Op;
 
-/// A kind of operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Category {
-    /// GEMMs with a weight.
-    Linear,
-    /// Convolutions.
-    Convolution,
-    /// Attention matmuls, softmax included.
-    Attention,
-    /// Matmuls that build position biases.
-    PositionBias,
-    /// Norms.
-    Normalisation,
-    /// Nonlinearities.
-    Activation,
-    /// Additions and multiplications.
-    Elementwise,
-    /// Table lookups.
-    Embedding,
-    /// Rotary positions.
-    Rotary,
-    /// Choosing experts, dispatching tokens and combining the outputs.
-    Routing,
-    /// Copies, concatenations, padding, casts.
-    Layout,
-    /// Resampling of position tables.
-    Interpolation,
-    /// Writes to the key-value cache.
-    Cache,
-    /// Pooling.
-    Pooling,
+types::named! {
+    /// A kind of operator, with its stable name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Category {
+        /// GEMMs with a weight.
+        Linear = "linear",
+        /// Convolutions.
+        Convolution = "convolution",
+        /// Attention matmuls, softmax included.
+        Attention = "attention",
+        /// Matmuls that build position biases.
+        PositionBias = "position_bias",
+        /// Norms.
+        Normalisation = "normalisation",
+        /// Nonlinearities.
+        Activation = "activation",
+        /// Additions and multiplications.
+        Elementwise = "elementwise",
+        /// Table lookups.
+        Embedding = "embedding",
+        /// Rotary positions.
+        Rotary = "rotary",
+        /// Choosing experts, dispatching tokens and combining the outputs.
+        Routing = "routing",
+        /// Copies, concatenations, padding, casts.
+        Layout = "layout",
+        /// Resampling of position tables.
+        Interpolation = "interpolation",
+        /// Writes to the key-value cache.
+        Cache = "cache",
+        /// Pooling.
+        Pooling = "pooling",
+    }
 }
 
 impl Category {
-    /// Every kind.
-    pub const ALL: [Self; 14] = [
-        Self::Linear,
-        Self::Convolution,
-        Self::Attention,
-        Self::PositionBias,
-        Self::Normalisation,
-        Self::Activation,
-        Self::Elementwise,
-        Self::Embedding,
-        Self::Rotary,
-        Self::Routing,
-        Self::Layout,
-        Self::Interpolation,
-        Self::Cache,
-        Self::Pooling,
-    ];
-
     /// The kind of an operation.
     pub const fn of(op: &Op) -> Self {
         match op {
@@ -94,63 +78,25 @@ impl Category {
         }
     }
 
-    /// Stable name.
-    pub const fn id(self) -> &'static str {
+    /// Name for people, and what belongs to it.
+    pub const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Linear => "linear",
-            Self::Convolution => "convolution",
-            Self::Attention => "attention",
-            Self::PositionBias => "position_bias",
-            Self::Normalisation => "normalisation",
-            Self::Activation => "activation",
-            Self::Elementwise => "elementwise",
-            Self::Embedding => "embedding",
-            Self::Rotary => "rotary",
-            Self::Routing => "routing",
-            Self::Layout => "layout",
-            Self::Interpolation => "interpolation",
-            Self::Cache => "cache",
-            Self::Pooling => "pooling",
-        }
-    }
-
-    /// Name for people.
-    pub const fn display_name(self) -> &'static str {
-        match self {
-            Self::Linear => "Linear layers",
-            Self::Convolution => "Convolutions",
-            Self::Attention => "Attention",
-            Self::PositionBias => "Relative-position bias",
-            Self::Normalisation => "Normalisation",
-            Self::Activation => "Activations",
-            Self::Elementwise => "Elementwise",
-            Self::Embedding => "Embeddings",
-            Self::Rotary => "Rotary positions",
-            Self::Routing => "Expert routing",
-            Self::Layout => "Layout",
-            Self::Interpolation => "Interpolation",
-            Self::Cache => "Key-value cache",
-            Self::Pooling => "Pooling",
-        }
-    }
-
-    /// What belongs to it.
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::Linear => "GEMMs with a weight matrix, biases included.",
-            Self::Convolution => "Convolutions over images and sequences, biases included.",
-            Self::Attention => "Scores, softmax and weighted sum of one attention call.",
-            Self::PositionBias => "Gathering relative-position rows and multiplying queries by them.",
-            Self::Normalisation => "Layer, channel, batch and root-mean-square norms.",
-            Self::Activation => "Elementwise nonlinearities.",
-            Self::Elementwise => "Residual additions and gating multiplications.",
-            Self::Embedding => "Token lookups, and inserting image features among the tokens.",
-            Self::Rotary => "Rotating queries and keys by position.",
-            Self::Routing => "Expert scores, top-k choice, dispatch and weighted sum.",
-            Self::Layout => "Copies that change layout, shape or element type.",
-            Self::Interpolation => "Resampling position tables to another size.",
-            Self::Cache => "Appending keys and values to the cache.",
-            Self::Pooling => "Averages over an image.",
+            Self::Linear => ("Linear layers", "GEMMs with a weight matrix, biases included."),
+            Self::Convolution => ("Convolutions", "Convolutions over images and sequences, biases included."),
+            Self::Attention => ("Attention", "Scores, softmax and weighted sum of one attention call."),
+            Self::PositionBias => {
+                ("Relative-position bias", "Gathering relative-position rows and multiplying queries by them.")
+            }
+            Self::Normalisation => ("Normalisation", "Layer, channel, batch and root-mean-square norms."),
+            Self::Activation => ("Activations", "Elementwise nonlinearities."),
+            Self::Elementwise => ("Elementwise", "Residual additions and gating multiplications."),
+            Self::Embedding => ("Embeddings", "Token lookups, and inserting image features among the tokens."),
+            Self::Rotary => ("Rotary positions", "Rotating queries and keys by position."),
+            Self::Routing => ("Expert routing", "Expert scores, top-k choice, dispatch and weighted sum."),
+            Self::Layout => ("Layout", "Copies that change layout, shape or element type."),
+            Self::Interpolation => ("Interpolation", "Resampling position tables to another size."),
+            Self::Cache => ("Key-value cache", "Appending keys and values to the cache."),
+            Self::Pooling => ("Pooling", "Averages over an image."),
         }
     }
 

@@ -3,17 +3,19 @@
 use network::Module;
 use types::{Bytes, BytesPerSecond, Seconds};
 
-/// How several devices exchange data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Collective {
-    /// Every device has a summand, and all get the sum.
-    AllReduce,
-    /// Every device has a piece, and all get the whole.
-    AllGather,
-    /// Every device has a piece for every other.
-    AllToAll,
-    /// One device hands on to the next.
-    PointToPoint,
+types::named! {
+    /// How several devices exchange data.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Collective {
+        /// Every device has a summand, and all get the sum.
+        AllReduce = "all-reduce",
+        /// Every device has a piece, and all get the whole.
+        AllGather = "all-gather",
+        /// Every device has a piece for every other.
+        AllToAll = "all-to-all",
+        /// One device hands on to the next.
+        PointToPoint = "point-to-point",
+    }
 }
 
 /// One exchange.
@@ -32,19 +34,6 @@ pub struct Message {
 }
 
 impl Collective {
-    /// Every way of exchange.
-    pub const ALL: [Self; 4] = [Self::AllReduce, Self::AllGather, Self::AllToAll, Self::PointToPoint];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AllReduce => "all-reduce",
-            Self::AllGather => "all-gather",
-            Self::AllToAll => "all-to-all",
-            Self::PointToPoint => "point-to-point",
-        }
-    }
-
     /// Bytes each of `n` devices sends for a tensor of `N` bytes.
     ///
     /// The ring algorithms, which send the least any algorithm can. All-gather: in each of `n - 1` rounds a device hands

@@ -4,29 +4,19 @@ use types::{
     BytesPerSecond, ComputeUnit, Cost, DType, Exit, Failure, Flops, FlopsPerSecond, Hardware, Seconds, Workload,
 };
 
-/// What limits an operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Bound {
-    /// Peak FLOP/s.
-    Compute,
-    /// Memory bandwidth.
-    #[default]
-    Memory,
-    /// What other devices send.
-    Communication,
-    /// The cost of launching it.
-    Launch,
-}
-
-impl Bound {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compute => "compute",
-            Self::Memory => "memory",
-            Self::Communication => "communication",
-            Self::Launch => "launch",
-        }
+types::named! {
+    /// What limits an operation.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Bound {
+        /// Peak FLOP/s.
+        Compute = "compute",
+        /// Memory bandwidth.
+        #[default]
+        Memory = "memory",
+        /// What other devices send.
+        Communication = "communication",
+        /// The cost of launching it.
+        Launch = "launch",
     }
 }
 

@@ -5,40 +5,26 @@
 
 use types::{Bytes, Cost, Flops};
 
-/// What a term adds to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Quantity {
-    /// Matrix FLOPs.
-    FlopsMatrix,
-    /// Elementwise and other vector operations.
-    FlopsVector,
-    /// Parameters read.
-    Weights,
-    /// Activations read.
-    ActivationsIn,
-    /// Activations written.
-    ActivationsOut,
-    /// Cached keys and values read.
-    KvRead,
-    /// Keys and values written to the cache.
-    KvWrite,
-    /// Memory needed only while the operation runs; moves nothing by itself.
-    Scratch,
-}
-
-impl Quantity {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FlopsMatrix => "flops_matrix",
-            Self::FlopsVector => "flops_vector",
-            Self::Weights => "bytes.weights",
-            Self::ActivationsIn => "bytes.activations_in",
-            Self::ActivationsOut => "bytes.activations_out",
-            Self::KvRead => "bytes.kv_read",
-            Self::KvWrite => "bytes.kv_write",
-            Self::Scratch => "scratch_bytes",
-        }
+types::named! {
+    /// What a term adds to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Quantity {
+        /// Matrix FLOPs.
+        FlopsMatrix = "flops_matrix",
+        /// Elementwise and other vector operations.
+        FlopsVector = "flops_vector",
+        /// Parameters read.
+        Weights = "bytes.weights",
+        /// Activations read.
+        ActivationsIn = "bytes.activations_in",
+        /// Activations written.
+        ActivationsOut = "bytes.activations_out",
+        /// Cached keys and values read.
+        KvRead = "bytes.kv_read",
+        /// Keys and values written to the cache.
+        KvWrite = "bytes.kv_write",
+        /// Memory needed only while the operation runs; moves nothing by itself.
+        Scratch = "scratch_bytes",
     }
 }
 

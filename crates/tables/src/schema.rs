@@ -5,31 +5,20 @@ use std::fmt::Write as _;
 /// The version of all tables together; a file names it in its metadata.
 pub const SCHEMA: &str = "llm-perf/tables/1";
 
-/// How a column is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
-    /// `INT32`.
-    Integer,
-    /// `INT64`.
-    Long,
-    /// `INT64` nanoseconds, delta encoded.
-    Time,
-    /// UTF-8, dictionary encoded.
-    Text,
-    /// `BOOLEAN`.
-    Flag,
-}
-
-impl ColumnKind {
-    /// The name in the reference.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "int32",
-            Self::Long => "int64",
-            Self::Time => "int64, ns",
-            Self::Text => "text",
-            Self::Flag => "bool",
-        }
+types::named! {
+    /// How a column is stored.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ColumnKind {
+        /// `INT32`.
+        Integer = "int32",
+        /// `INT64`.
+        Long = "int64",
+        /// `INT64` nanoseconds, delta encoded.
+        Time = "int64, ns",
+        /// UTF-8, dictionary encoded.
+        Text = "text",
+        /// `BOOLEAN`.
+        Flag = "bool",
     }
 }
 

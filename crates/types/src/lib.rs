@@ -30,6 +30,7 @@ mod likeness;
 mod machine;
 mod metrics;
 mod model;
+mod named;
 mod random;
 mod run;
 mod schema;

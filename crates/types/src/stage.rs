@@ -5,43 +5,30 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A part of one inference.
-///
-/// `Prefill` and `Decode` follow each other and add up to the whole; the vision stages are nested inside `Prefill` and
-/// are never added to it. Reading files and tokenising belong to no stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    /// First forward pass, from prepared inputs to the first logits.
-    Prefill,
-    /// Everything that turns pixels into embeddings: `Sam` + `Clip` + `Projector`, or a model's own tower.
-    Vision,
-    /// The SAM image encoder.
-    Sam,
-    /// The CLIP encoder.
-    Clip,
-    /// The projection from vision features to the decoder's width.
-    Projector,
-    /// The token-by-token loop.
-    Decode,
+crate::named! {
+    /// A part of one inference.
+    ///
+    /// `Prefill` and `Decode` follow each other and add up to the whole; the vision stages are nested inside `Prefill` and
+    /// are never added to it. Reading files and tokenising belong to no stage.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Stage {
+        /// First forward pass, from prepared inputs to the first logits.
+        Prefill = "prefill",
+        /// Everything that turns pixels into embeddings: `Sam` + `Clip` + `Projector`, or a model's own tower.
+        Vision = "vision",
+        /// The SAM image encoder.
+        Sam = "sam",
+        /// The CLIP encoder.
+        Clip = "clip",
+        /// The projection from vision features to the decoder's width.
+        Projector = "projector",
+        /// The token-by-token loop.
+        Decode = "decode",
+    }
 }
 
 impl Stage {
-    /// Every stage, parents before their children, in the order they start.
-    pub const ALL: [Self; 6] = [Self::Prefill, Self::Vision, Self::Sam, Self::Clip, Self::Projector, Self::Decode];
-
-    /// The name in files and NVTX ranges.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prefill => "prefill",
-            Self::Vision => "vision",
-            Self::Sam => "sam",
-            Self::Clip => "clip",
-            Self::Projector => "projector",
-            Self::Decode => "decode",
-        }
-    }
-
     /// The stage this one is nested in.
     pub const fn parent(self) -> Option<Self> {
         match self {

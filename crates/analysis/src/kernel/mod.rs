@@ -1,7 +1,7 @@
 //! What the name of a kernel tells: which family of work it is, its element type and tile, and a name short enough to
 //! print.
 //!
-//! In comes a name, out goes a `kind`: its `family` by the rules of `table`, its `element_type` and its `tile`.
+//! In comes a name, out goes a `kind`: its `family` by the rules of `rules.txt`, its `element_type` and its `tile`.
 //! `short_name` is for people, and for telling which function two tools mean. Names are all a trace has; what they do not
 //! tell is absent, and a kernel no rule knows is [`Family::Other`].
 
@@ -11,7 +11,6 @@ mod kind;
 mod rule;
 mod short_name;
 mod spelling;
-mod table;
 mod tile;
 
 pub use element_type::sums_up_products;

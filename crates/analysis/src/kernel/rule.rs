@@ -1,13 +1,34 @@
-//! Finds the rule of the table that a kernel's name fits.
+//! Which family and library a kernel's name belongs to: the first of the rules in `rules.txt` that it fits.
+
+use std::sync::LazyLock;
 
 use super::family::Family;
 use super::spelling::Spelling;
-use super::table::rules;
+
+/// One line of `rules.txt`, which says what its columns are.
+struct Rule {
+    pattern: &'static str,
+    family: Family,
+    library: Option<&'static str>,
+}
+
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| lines().filter_map(rule).collect());
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    include_str!("rules.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn rule(line: &'static str) -> Option<Rule> {
+    let mut columns = line.split_whitespace();
+    let (pattern, family) = (columns.next()?, columns.next()?);
+    let family = Family::ALL.into_iter().find(|known| known.name() == family)?;
+    Some(Rule { pattern, family, library: columns.next() })
+}
 
 /// The family and library of the first rule that a name fits.
 pub(super) fn find(name: &str) -> Option<(Family, Option<&'static str>)> {
     let spelling = Spelling::of(name);
-    rules().find(|(pattern, ..)| matches(pattern, &spelling)).map(|(_, family, library)| (*family, *library))
+    RULES.iter().find(|rule| matches(rule.pattern, &spelling)).map(|rule| (rule.family, rule.library))
 }
 
 fn matches(pattern: &str, spelling: &Spelling) -> bool {
@@ -52,13 +73,14 @@ mod tests {
 
     #[test]
     fn no_rule_is_hidden_by_one_above_it() {
-        let rules: Vec<_> = rules().collect();
-        for (place, (pattern, ..)) in rules.iter().enumerate() {
+        assert_eq!(RULES.len(), lines().count(), "a line of rules.txt is no rule");
+        for (place, Rule { pattern, .. }) in RULES.iter().enumerate() {
             let (path, arguments) = pattern.split_once('<').unwrap_or((pattern, ""));
             let text = |part: &str| part.replace(['^', '*'], "");
             let example = Spelling { path: text(path), function: 0, arguments: text(arguments) };
-            let first = rules.iter().position(|(pattern, ..)| matches(pattern, &example));
-            assert_eq!(first, Some(place), "`{pattern}` never matches: `{}` comes first", rules[first.unwrap_or(0)].0);
+            let first = RULES.iter().position(|rule| matches(rule.pattern, &example));
+            let above = RULES[first.unwrap_or(0)].pattern;
+            assert_eq!(first, Some(place), "`{pattern}` never matches: `{above}` comes first");
         }
     }
 }

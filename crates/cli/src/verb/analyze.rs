@@ -15,7 +15,6 @@ use crate::resolution::{self, ModelFlags};
 
 /// Predict FLOPs, bytes, memory and roofline time from a config.json
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Configuration overrides (key=value), such as workload.batch=4 or 'workload.crop_grid=[2,3]'
     #[arg(value_name = "OVERRIDE")]
@@ -48,22 +47,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf analyze
-  llm-perf analyze --hardware h200,h100-sxm,rtx-4090
-  llm-perf analyze --workload dsocr-gundam-2x3 workload.batch=8
-  llm-perf analyze --model path/to/config.json workload.seq_len=4096
-  llm-perf analyze --model model-Q4_K_M.gguf --hardware rtx-4090
-  llm-perf analyze --model llama-3-8b --json | jq .stages.decode
-  llm-perf analyze --torchinfo torchinfo-unique-layers.json --out my-analysis
-  llm-perf analyze --model llama-3-8b --measured latest workload.seq_len=512
-  llm-perf analyze --sweep workload.batch=1,2,4,8 --hardware h200,h100-sxm
-  llm-perf analyze --sweep workload.batch=1,8 --sweep workload.seq_len=512,4096
-
-Everything is modelled; no GPU, weights or framework are needed. Times are roofline times. \
-A sweep covers every combination and writes sweep.json, sweep.csv, sweep.svg, sweep.md and report.html.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let flags = ModelFlags {

@@ -15,10 +15,8 @@ use crate::context::Context;
 use crate::duration::duration;
 use crate::resolution::{self, ModelFlags};
 
-
 /// Record processes that already run, started with `llm-perf run`
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Number or name of a process; the processes below it are recorded too
     #[arg(value_name = "PID|NAME")]
@@ -39,24 +37,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf run -- vllm serve meta-llama/Llama-3.1-8B
-  llm-perf attach vllm --for 5s
-  llm-perf attach 4711 --for 500ms
-  llm-perf attach torchrun --for 10s --out ranks
-
-Only the user a process belongs to can record it, as often as they like. All processes of that name, and \
-those they started, are recorded, each from when it answers. CUDA graphs are recorded kernel by kernel; those that were \
-captured before have no layers.
-
-After the first recording CUPTI stays attached to the process, which costs it some percent until it ends \
-and keeps torch.profiler and nsys from recording it.
-
-Exit codes:
-  0 recorded, 1 the process did not respond, 2 no such process, or none has loaded the collector, 3 \
-some of several processes were not recorded";
 
 /// Longest recording the library accepts.
 const LONGEST: Duration = Duration::from_secs(3600);

@@ -19,7 +19,6 @@ use crate::resolution::{self, ModelFlags};
 
 /// Forecast what a server makes of a load: latencies, throughput, the highest rate, energy and price
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Configuration overrides (key=value), such as workload.parallel.tensor=2 or workload.quantisation.weights=fp8
     #[arg(value_name = "OVERRIDE")]
@@ -97,25 +96,6 @@ const MOST_SEQUENCES: u64 = 1 << 20;
 const MOST_TOKENS: u64 = 1 << 24;
 const MOST_BLOCKS: u64 = 1 << 40;
 const LARGEST_BLOCK: u64 = 1 << 16;
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf capacity --model llama-3-8b --hardware h200 --rate 8
-  llm-perf capacity --model llama-3-8b --rate 8 --slo ttft=200ms,tpot=20ms
-  llm-perf capacity --model llama-3-8b --concurrency 32 --price 3.5/h
-  llm-perf capacity --model llama-3-8b --replay load.csv
-  llm-perf capacity --model config.json --requests results.json --json
-  llm-perf capacity --model llama-3.1-70b workload.parallel.tensor=4
-  llm-perf capacity --model llama-3.1-70b --sweep hardware=h100-sxm,h200
-  llm-perf capacity --model llama-3-8b --disaggregate 1p2d --kv-link 50GB/s
-  llm-perf capacity --from latest:serve --rate 16
-
-Simulates the engine's scheduler event by event; each step takes the forecast time of what is in it. No GPU is needed. \
-Intervals of 90% come from the calibration's errors, from host times that vary, and from repeated arrivals. A forecast \
-without a calibration of the device is assumed and says so.
-
-Exit codes:
-  0 forecast, 2 wrong usage, a model that does not fit, or a target that cannot be met, 3 a part of --sweep is missing";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let served = arguments.from.as_deref().map(served).transpose()?;

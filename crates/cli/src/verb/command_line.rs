@@ -15,29 +15,13 @@ use crate::message::{Colour, Messages, Verbosity};
 /// Show where a language model's time goes, how close it is to the hardware limit, and what to change
 #[derive(Debug, Parser)]
 #[command(name = "llm-perf", version, max_term_width = help::WIDTH, arg_required_else_help = true)]
-#[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs", after_help = EXAMPLES)]
+#[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs", after_help = include_str!("examples/command_line.txt").trim_end())]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     globals: Globals,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf profile -- python generate.py   measure any command
-  llm-perf import trace.json.gz            read a PyTorch profiler trace
-  llm-perf analyze --model llama-3-8b --hardware h200 workload.batch=8
-  llm-perf compare before latest           compare two runs
-  llm-perf report latest --open            open the newest run in a browser
-  llm-perf VERB --help                     show the options of a verb
-
-Options and overrides:
-  An option such as `--device cpu` is short for the override `device=cpu`. Any key of the \
-configuration can be set as key=value; `llm-perf config` lists the keys.
-
-Exit codes:
-  0 success, 1 failure, 2 wrong usage, 3 partial result, 4 gate failed";
 
 /// Options that mean the same for every verb.
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,6 @@ use crate::context::Context;
 
 /// Compare two runs and show which differences are significant
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Baseline run: its name or a prefix of it, `latest`, its folder, or a metrics.json
     #[arg(value_name = "BASE", required_unless_present = "base", conflicts_with_all = ["base", "with"])]
@@ -47,22 +46,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf compare results/before results/after
-  llm-perf compare 20251115-034712 latest --fail-over 5%
-  llm-perf compare before after --fail-over decode=5%,memory=2%
-  llm-perf compare latest --try cuda-graph
-  llm-perf compare --base before-1 before-2 --with after-1 after-2
-  llm-perf compare baseline/metrics.json latest --markdown --out comparison.md
-  llm-perf compare before after --json | jq '.stages[].verdict'
-
-With one run per side, the repeats within each run are compared. With several runs per side, the \
-runs are compared, which also covers run-to-run variation.
-
-Exit codes:
-  0 compared, 1 a run cannot be read, 2 wrong usage, 3 gate undecided, such as with too few repeats, 4 gate failed";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let side = |one: &Option<OsString>, several: &[OsString]| match one {

@@ -9,17 +9,10 @@ use crate::context::Context;
 
 /// Print a shell completion script
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Shell to complete for
     shell: Shell,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf completions bash >> ~/.bash_completion
-  llm-perf completions zsh > \"${fpath[1]}/_llm-perf\"
-  llm-perf completions fish > ~/.config/fish/completions/llm-perf.fish";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     // Into memory first: the generator panics when its writer fails, and a closed pipe is no reason to panic.

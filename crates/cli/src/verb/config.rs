@@ -13,7 +13,6 @@ use crate::resolution;
 
 /// Show the resolved configuration and its keys
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Overrides, applied in order: key=value, group=option, group@package=option, +new.key=value, ++key=value, ~key
     #[arg(value_name = "OVERRIDE")]
@@ -28,19 +27,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf config
-  llm-perf config workload=dsocr-gundam-2x3 'workload.crop_grid=[3,3]'
-  llm-perf config model/deepseek_ocr/arch@model=deepseek_ocr.tiny
-  llm-perf config '+model.my_note=a text' ~dataset.file_list
-  llm-perf config --explain workload.batch=4
-  llm-perf config --groups
-  llm-perf --config-dir my-conf config workload=mine
-
-Most verbs take the same overrides. Some options are short for one: `--device cpu` is the same as \
-`device=cpu`, and `--hardware h200` as `hardware=h200`; -v shows the override behind each option.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let config = resolution::compose(&Overrides::typed(&arguments.overrides)?, context)?;

@@ -19,7 +19,6 @@ use crate::target::TargetArguments;
 
 /// Record a timeline and hardware counters of a model or any command
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Configuration overrides (key=value), such as pipeline.ncu.ncu_cli.launch_count=5
     #[arg(value_name = "OVERRIDE")]
@@ -62,23 +61,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf deep -- python3 serve.py --once
-  llm-perf deep --dry-run -- python3 serve.py --once
-  llm-perf deep --model deepseek-ocr workload.seq_len=286 -- python3 ocr.py
-  llm-perf deep --model qwen3-8b
-  llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
-  llm-perf deep --collector both --model qwen3-8b
-  llm-perf deep --operators -- python3 serve.py --once
-  llm-perf deep --resume latest
-
-The program starts several times: once without a profiler, once to record the timeline, and once per \
-stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), without a \
-domain or in the domain LLM; without such ranges, stages are inferred. Work inside ranges named load \
-or warmup is excluded. A model runs on its first input unless --inputs or dataset.* is set. With a \
-command, --model names the model that the command runs.";
 
 /// The values of `--mode` and of `run.mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]

@@ -16,7 +16,6 @@ use flow::printable;
 
 /// Check what this machine can profile, and what to install
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Measure and store the matmul and copy rates of this CPU (about 1 s), or the operation times of --device (about
     /// 1 min)
@@ -47,32 +46,6 @@ pub(crate) struct Arguments {
 
 /// The processor, whose rates are measured beside the checks.
 const CPU: &str = "cpu";
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf doctor
-  llm-perf doctor --calibrate                   also measure this CPU
-  llm-perf doctor --calibrate --device cuda:0   measure the first GPU
-  llm-perf doctor --calibrate --device h200 --points gemm.csv
-  llm-perf doctor --calibrate --from latest     use the latest run
-  llm-perf doctor --json | jq '.checks[] | select(.verdict != \"ok\")'
-
-Columns of a CSV for --points: op, dtype, the sizes of the operation, and microseconds. Sizes by op:
-  gemm                    m, n, k
-  grouped_gemm            m, n, k, experts
-  context_attention       batch, length, heads, kv_heads, head_dim,
-                          kv_dtype, window
-  generation_attention    the same, with kv_length instead of length
-  elementwise, copy, h2d  bytes
-
-docs/concepts/forecast.md lists the rest. `llm-perf hardware NAME --predict FILE` uses the calibration.
-
-Environment variables:
-  LLM_PERF_PYTHON    Python interpreter to check
-  LLM_PERF_DATA_DIR  folder for measured rates
-
-Exit codes:
-  0 the default command can run here, 1 it cannot, 2 wrong usage";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if arguments.device != CPU || !arguments.points.is_empty() || !arguments.from.is_empty() {

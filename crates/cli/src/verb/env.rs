@@ -6,19 +6,11 @@ use crate::context::Context;
 
 /// Print the hardware and software of this machine as JSON
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Print JSON; this is the default
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf env > env.json
-  llm-perf env | jq '.gpus[].name'
-
-Environment variables are omitted, except for a fixed list of those that affect performance.";
 
 pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, UserError> {
     context.messages.print_json(&flow::environment::capture(context.config_dir.as_deref())?)?;

@@ -11,7 +11,6 @@ use crate::context::Context;
 
 /// Export a timeline to Perfetto and other tools
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN")]
@@ -23,22 +22,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf export latest --format perfetto
-  llm-perf export latest --format parquet --out tables
-  llm-perf export latest --format collapsed --out stacks.txt
-
-Formats:
-  perfetto    trace events for https://ui.perfetto.dev
-  collapsed   stacks for flame graph tools, such as inferno-flamegraph and speedscope
-  parquet     a folder of tables for SQL
-
-The export holds the kernels, copies, API calls, operators and NVTX ranges of the run. The run must \
-have recorded them: with `profile -- COMMAND` on a GPU, or by importing files that still exist. In \
-stacks, a kernel is below the ranges and operators that launched it. A run of the native \
-engine exports stages, modules, operators and lost time of its first input, to Perfetto only.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

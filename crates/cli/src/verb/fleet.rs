@@ -12,7 +12,6 @@ use crate::resolution;
 
 /// Compare the ranks of a job, or track runs over time
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Folders with one trace per rank, or with tables from `llm-perf import --tables`; with --runs, folders with runs
     #[arg(value_name = "DIR", required = true)]
@@ -27,21 +26,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf fleet traces/
-  ls traces/*.json.gz | xargs -P 8 -I {} llm-perf import {} --tables tables
-  llm-perf fleet tables
-  llm-perf fleet --runs tmp/profile-output
-
-The clocks of the ranks are aligned on collective end times, and the uncertainty is printed. The \
-report shows which rank the others wait for and why, the transfer time and bandwidth of each \
-collective, devices or groups slower than their peers, the critical path across ranks, and missing \
-ranks. Missing ranks suppress the conclusions that they could affect.
-
-Exit codes:
-  0 success, 1 a file cannot be read, 2 wrong usage or nothing to read, 3 some traces are unreadable or incomplete";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let given = Overrides::default();

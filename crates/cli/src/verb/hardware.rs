@@ -12,7 +12,6 @@ use flow::printable;
 
 /// List the known devices, or show one with its sources
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Device id, name or driver name; `cpu` is the CPU of this machine
     #[arg(value_name = "NAME")]
@@ -24,18 +23,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf hardware
-  llm-perf hardware h200
-  llm-perf hardware 'NVIDIA A100-SXM4-80GB' --json
-  llm-perf hardware h200 --predict shapes.csv
-  llm-perf --config-dir my-conf hardware
-
-Rates are dense (without sparsity); a multiply-add counts as two operations. --predict adds the \
-columns microseconds, low, high and basis to the CSV. Devices of your own are read from \
-hardware/*.yaml in the folder of --config-dir.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let config_dir = context.config_dir.as_deref();

@@ -15,7 +15,6 @@ use crate::size::size;
 
 /// Import PyTorch profiler, Nsight Systems or Nsight Compute traces
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Files of one run (`-` for stdin) and configuration overrides such as workload.seq_len=286
     #[arg(value_name = "FILE|OVERRIDE", required = true)]
@@ -51,31 +50,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf import trace.json.gz
-  llm-perf import trace.json --model deepseek-ocr
-  llm-perf import report.sqlite counters.csv --hardware h200
-  llm-perf import report.sqlite --model deepseek-ocr workload.seq_len=286
-  llm-perf import rank0.json rank1.json
-  llm-perf import rank0.json.gz --tables tables --job monday
-  llm-perf import trace.json.gz --requests results.json --slo ttft=200ms
-  ssh gpu-host cat trace.json.gz | llm-perf import - --json | jq .totals
-
-Formats, detected from the content and optionally compressed with gzip or zstd:
-  PyTorch profiler JSON
-  Nsight Systems SQLite (nsys export --type sqlite) and nsys stats CSV
-  Nsight Compute CSV (ncu --csv, page raw or details)
-  .nsys-rep and .ncu-rep reports, exported with the installed nsys or ncu
-  .wire files of the built-in collector
-
-Requests, with --requests: results of `vllm bench serve --save-result --save-detailed`, \
-`sglang.bench_serving --output-details`, AIPerf (profile_export.jsonl), GuideLLM, inference-perf, and \
-requests.jsonl of `llm-perf serve`.
-
-Several files must come from one run; use `llm-perf fleet DIR` for the traces of many ranks. The \
-files are not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
 const UNUSED: [&str; 8] =

@@ -11,16 +11,12 @@ use crate::context::Context;
 
 /// Write the manual pages to a folder
 #[derive(Debug, clap::Args)]
-#[command(hide = true, after_help = EXAMPLES)]
+#[command(hide = true)]
 pub(crate) struct Arguments {
     /// Folder to write; created if missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf man target/man && man target/man/llm-perf-profile.1";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let folder = &arguments.folder;

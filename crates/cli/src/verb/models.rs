@@ -14,7 +14,6 @@ use flow::grouped;
 
 /// List the built-in models, or show one
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Built-in model, config.json, folder with one, or GGUF file
     #[arg(value_name = "NAME|PATH")]
@@ -23,16 +22,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf models
-  llm-perf models deepseek-v3
-  llm-perf models path/to/config.json
-  llm-perf models model-Q4_K_M.gguf
-  llm-perf models --json
-
---model accepts any config.json of a supported family, and GGUF files of most families.";
 
 /// One model as JSON.
 #[derive(Serialize)]

@@ -12,7 +12,6 @@ use crate::context::Context;
 
 /// Pack a run into one file to share
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN")]
@@ -30,23 +29,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf pack latest
-  llm-perf pack latest --redact --out slow-decode.llmperf
-  llm-perf pack results/before --json | jq .left_out
-
-`llm-perf unpack FILE` restores the run folder byte for byte on any machine. The bundle of an \
-imported run includes the original traces, so the run can be replayed and exported there.
-
-With --redact, values that identify you are replaced with `redacted-KIND-HASH`. Equal values get \
-equal hashes; the hashes are salted, so values cannot be guessed. Names of kernels, operators, \
-modules and NVTX ranges stay, and so do SHA-256 digests of inputs. Raw profiler files, logs and HTML \
-pages are omitted; `left_out` in the index lists them. Review the file before you share it.
-
-Exit codes:
-  0 packed, 1 the run does not match its manifest or the file cannot be written, 2 wrong usage";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Show)?;

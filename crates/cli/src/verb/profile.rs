@@ -28,7 +28,7 @@ use tries::TryArguments;
 
 /// Measure a model or any command and compare it with the roofline
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("any_command").args(["command", "lines"]).multiple(true))]
+#[command(group = clap::ArgGroup::new("any_command").args(["command", "lines"]).multiple(true))]
 pub(crate) struct Arguments {
     /// Configuration overrides (key=value), such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
     #[arg(value_name = "OVERRIDE")]
@@ -60,33 +60,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf profile
-  llm-perf profile --model decoder-tiny infer.seq_len=512
-  llm-perf profile --model deepseek-ocr --weights DIR --inputs page.png
-  llm-perf profile --inputs scans/ dataset/sampling=sampling.full
-  llm-perf profile infer.max_new_tokens=64 dataset.sampling.repeats=10
-  llm-perf profile --from latest
-  llm-perf profile --json | jq .throughput
-
-Examples with PyTorch:
-  llm-perf profile --engine torch --model path/to/model --check-flops
-  llm-perf profile --engine torch --model path/to/config.json --device cuda:0
-  llm-perf profile --engine torch --model my_package.models:build
-  llm-perf profile --engine torch --model path/to/model --try auto
-  llm-perf profile --engine torch --model path/to/model --try bf16,cuda-graph
-
-Examples with a command:
-  llm-perf profile --runs 10 --warmup 2 -- python generate.py
-  llm-perf profile --command 'python old.py' --command 'python new.py'
-  llm-perf profile --ready 'startup complete' --request ./ask.sh -- ./serve.sh
-  llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
-
-Without arguments, llm-perf runs a small DeepSeek-OCR with random weights on built-in page images; \
-language models run on built-in prompts. The native engine runs models on the CPU in FP32; the torch \
-engine runs them in your Python interpreter, on any device.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let given = Overrides::typed(&arguments.overrides)?;

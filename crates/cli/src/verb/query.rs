@@ -23,7 +23,7 @@ const CLUSTER_SECONDS: u64 = 600;
 
 /// Query one or more runs with SQL
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[command(override_usage = USAGE)]
 pub(crate) struct Arguments {
     /// Runs (name or a prefix of it, `latest`, folder) or folders with tables, then an SQL query or the name of a built-in
     /// query
@@ -54,20 +54,6 @@ pub(crate) struct Arguments {
 
 const USAGE: &str = "llm-perf query [OPTIONS] <RUN|DIR>... <QUERY>
        llm-perf query --list [NAME]...";
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf query --list
-  llm-perf query latest top-kernels
-  llm-perf query latest 'SELECT rank, SUM(duration_ns) FROM kernels GROUP BY 1'
-  llm-perf query tables/ top-kernels
-  llm-perf query tables/job=a tables/job=b steps-by-rank --out steps.csv
-  llm-perf query /shared/tables stragglers --engine ballista://head:50050
-
-The query runs in DuckDB or DataFusion and requires one of them in your Python: `pip install duckdb`. \
-It must be a single SELECT over the tables and views that --list shows, and it can read only the \
-folders that you name. For a run, the tables are built from its recorded or imported timeline; \
-`import --tables` writes them to a folder.";
 
 /// A format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

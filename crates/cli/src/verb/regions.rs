@@ -15,7 +15,6 @@ use crate::target::TargetArguments;
 
 /// Read hardware counters per NVTX region with Nsight Compute
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Configuration overrides (key=value), such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
     #[arg(value_name = "OVERRIDE")]
@@ -49,19 +48,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf regions -- python3 model.py
-  llm-perf regions --nvtx-include A --nvtx-include A::A1 -- python3 model.py
-  llm-perf regions --replay-mode app-range --nvtx-include 'decode*' -- ./serve
-  llm-perf regions --model qwen3-8b
-  llm-perf regions 'pipeline.ncu.ncu_cli.kernel_exclude=[regex:copy]' -- ./model
-  llm-perf regions --from raw.csv --from details.csv --nvtx-include A
-  llm-perf regions --dry-run --replay-mode range -- python3 model.py
-
-Regions are NVTX push/pop and start/end ranges that contain kernels; nested regions are included. The \
-report is ncu/regions/report.md in the run folder, next to one folder per region.";
 
 /// Parts of the configuration that say nothing of a command or of pages.
 const UNUSED: [&str; 8] = ["infer", "dataset", "runner", "inputs", "engine", "device", "model", "workload"];

@@ -12,7 +12,6 @@ use crate::context::Context;
 
 /// Write a run, or a comparison of two runs, as one HTML page
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN")]
@@ -36,16 +35,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_ROOT)]
     root: PathBuf,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf report latest --open
-  llm-perf report results/before results/after --out comparison.html
-  llm-perf report latest --full --out everything.html
-  llm-perf report latest --charts slides
-
-The page is self-contained: it needs no network and no other file. The run itself is not changed. In \
-timelines of more than 150,000 events, sub-pixel events are merged; --full keeps them all.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let (name, html) = match &arguments.with {

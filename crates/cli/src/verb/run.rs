@@ -10,27 +10,11 @@ use crate::context::Context;
 
 /// Start a command that `attach` can record at any time
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Command, after `--`; without one, the environment variables are printed
     #[arg(value_name = "COMMAND", last = true)]
     command: Vec<OsString>,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf run -- vllm serve meta-llama/Llama-3.1-8B
-  llm-perf run
-  llm-perf attach vllm --for 5s
-
-The command replaces llm-perf, so its process number, output and exit code are its own. CUDA and NVTX \
-load the collector; until `attach` asks for a recording it has no thread, no file and no CUPTI attached.
-
-Without a command, the variables are printed, one per line, for a service file or a container. \
-The library they name must be readable there.
-
-Exit codes:
-  those of the command; 1 if it cannot be started";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let variables = flow::inject::waiting_variables()?;

@@ -16,7 +16,6 @@ const PATH: usize = 255;
 
 /// List the runs, or show, verify or delete one
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Run: its name or a prefix of it, `latest`, or its folder [default: list all]
     #[arg(value_name = "RUN")]
@@ -37,18 +36,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf runs                       list all runs, newest first
-  llm-perf runs latest                show the files of the newest run
-  llm-perf runs latest:command        show the newest run of a command
-  llm-perf runs latest:import         show the newest run of a verb
-  llm-perf runs 20251115 --verify     verify a run by a prefix of its name
-  llm-perf runs 20251115 --delete     delete a run
-  llm-perf runs --keep 20             delete all but the newest 20 runs
-  llm-perf runs results/baseline      show a run that was written with --out
-  llm-perf runs --json | jq -r '.runs[].path'";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     match &arguments.run {
@@ -222,7 +209,6 @@ fn date(time: &str) -> String {
         _ => time.to_owned(),
     }
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,6 @@ use crate::screen::{ScreenTable, terminal_width};
 
 /// Print the JSON Schema of a document, or list the documents
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Document, such as `metrics` or `llm-perf/metrics/1` [default: list all]
     #[arg(value_name = "NAME")]
@@ -16,12 +15,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf schema                          list all documents
-  llm-perf schema metrics > metrics.schema.json
-  llm-perf schema llm-perf/manifest/1";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if let Some(name) = &arguments.name {

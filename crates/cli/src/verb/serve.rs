@@ -20,7 +20,6 @@ const RUNNING: Duration = Duration::from_secs(10);
 
 /// Send a load to a server and explain every request, down to its kernels
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Server that is running already, such as http://localhost:8000; with a command, where it listens [default: its --port]
     #[arg(long, value_name = "URL")]
@@ -82,22 +81,6 @@ pub(crate) struct Arguments {
     #[arg(last = true, value_name = "SERVER COMMAND")]
     command: Vec<OsString>,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf serve -- vllm serve MODEL
-  llm-perf serve --rate 8 --input 256..1024 -- vllm serve MODEL --port 8123
-  llm-perf serve --concurrency 32 --slo ttft=200ms,itl=30ms -- vllm serve MODEL
-  llm-perf serve --pages -- vllm serve deepseek-ai/DeepSeek-OCR
-  llm-perf serve --replay load.csv -- python -m sglang.launch_server
-  llm-perf serve --url http://localhost:8000 --rate 4 --traces traces
-
-The load runs plain first: latencies are counted at the client, from when a request is due. A part of it then runs \
-once more while the server's own profiler records (vLLM, SGLang), and every request is joined to the steps that \
-served it. A server that llm-perf starts is stopped at the end.
-
-Exit codes:
-  0 measured, 1 the server failed, 2 wrong usage, 3 part of it is missing (the report says what)";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let place = match (&arguments.url, arguments.command.as_slice()) {

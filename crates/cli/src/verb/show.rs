@@ -17,7 +17,6 @@ const STRONG: Style = Style::new().bold();
 
 /// Show a run in the terminal
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN", default_value = "latest")]
@@ -35,14 +34,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf show
-  llm-perf show latest --stage decode --top 20
-  llm-perf show results/before --json | jq .throughput
-
-`llm-perf report RUN --open` opens the same run in a browser, with its timeline.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;

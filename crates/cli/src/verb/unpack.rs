@@ -10,7 +10,6 @@ use crate::context::Context;
 
 /// Unpack a packed run
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Bundle to unpack
     #[arg(value_name = "FILE")]
@@ -22,17 +21,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf unpack slow-decode.llmperf
-  llm-perf unpack before.llmperf --out before && llm-perf show ./before
-
-All verbs that read a run can read the folder: show, report, compare, whatif, export, validate. A \
-truncated or altered bundle is rejected, and no files are left behind.
-
-Exit codes:
-  0 unpacked, 1 not a bundle, altered, or from a newer llm-perf, 2 wrong usage, or the folder is in use";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let unpacked = context.progress(|display| {

@@ -10,7 +10,6 @@ use flow::printable;
 
 /// Check JSON and YAML documents against their schemas
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Files to check; `-` reads stdin
     #[arg(value_name = "FILE", required = true)]
@@ -19,19 +18,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf validate tmp/profile-output/20251115-034712/metrics.json
-  llm-perf validate results/*/manifest.json results/*/inputs.yaml
-  llm-perf runs --json | llm-perf validate -
-
-Each document names its schema. Beyond the schema, ids must be unique, references must resolve, trees \
-must have no cycles, numbers must not be negative, shares must be between 0 and 1, and the files of a \
-run must match its manifest.
-
-Exit codes:
-  0 all files are valid, 1 a file is invalid, 2 a file cannot be read or names an unknown schema";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let report = flow::validate::validate_files(&arguments.files);

@@ -10,7 +10,6 @@ use crate::context::Context;
 
 /// Predict how changes would affect the time of a run
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Run (its name or a prefix of it, `latest`, or its folder), or trace files, one per rank
     #[arg(value_name = "RUN|FILE", required = true)]
@@ -46,21 +45,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf whatif latest --cuda-graphs
-  llm-perf whatif latest --fuse elementwise --kernels gemm=roofline
-  llm-perf whatif trace.json.gz --host 2x --copies hidden
-  llm-perf whatif rank0.json rank1.json --communication hidden --json
-  llm-perf whatif latest --hardware b200
-
-The timeline becomes a dependency graph of host calls, launches, streams, events and blocking calls, \
-which is replayed with all changes together. A replay without changes should reproduce the recorded \
-time; the replay error is printed. Without changes, the critical path is shown.
-
-Exit codes:
-  0 predicted, 1 the timeline cannot be read or replayed, 2 wrong usage, or a run without a timeline";
 
 /// What can be fused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -14,7 +14,7 @@ use crate::target::TargetArguments;
 
 /// Run only the model, with NVTX ranges around its stages, for a profiler to launch
 #[derive(Debug, clap::Args)]
-#[command(hide = true, after_help = EXAMPLES)]
+#[command(hide = true)]
 pub(crate) struct Arguments {
     /// Configuration overrides (key=value), such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
     #[arg(value_name = "OVERRIDE")]
@@ -32,19 +32,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf workload
-  llm-perf workload --engine torch --model path/to/model --module-ranges 4
-  llm-perf workload --model decoder-tiny infer.seq_len=512
-  nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
-  llm-perf workload --engine torch --model qwen3-8b --prepare qwen
-
-`deep` and `regions` start this verb under a profiler. To list workload profiles, use `llm-perf \
-workloads`. No files are written unless --prepare or --operators is given. The NVTX ranges are in the \
-domain LLM: prefill contains sam, clip and projector; decode_all contains decode_step. Warm-up rounds \
-run inside the range warmup, and PyTorch loads the model inside load.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let target = &arguments.target;

@@ -12,7 +12,6 @@ use crate::screen::{ScreenTable, terminal_width};
 
 /// List the workload profiles, or show one
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Workload profile [default: list all]
     #[arg(value_name = "NAME")]
@@ -21,15 +20,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  llm-perf workloads
-  llm-perf workloads dsocr-standard-v1
-  llm-perf --config-dir my-conf workloads
-  llm-perf analyze --workload dsocr-gundam-2x3 workload.batch=4
-
-Profiles of your own are read from workload/*.yaml in the folder of --config-dir.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let messages = &context.messages;

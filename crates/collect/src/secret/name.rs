@@ -1,115 +1,14 @@
 //! Names of options, variables, keys and headers whose value is a secret.
 
 /// Endings of the last word of a name that leave no doubt, with or without something before them: `PGPASSWORD`, `HFTOKEN`.
-const ENDINGS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "secret",
-    "secrets",
-    "credential",
-    "credentials",
-    "token",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "authkey",
-    "sharedaccesskey",
-    "accountkey",
-    "authorization",
-    "authentication",
-    "signature",
-    "bearer",
-    "jwt",
-    "connectionstring",
-];
+const ENDINGS: &str = include_str!("endings.txt");
 
 /// Last words that are a secret where the word before them names nothing harmless, and the value is no number or switch.
 const WORDS: &[&str] =
     &["pass", "pw", "key", "auth", "pat", "sig", "cookie", "dsn", "creds", "cred", "otp", "passwords", "session"];
 
 /// Words before `token`, `key` and `pass` with which they are no secret: tokens of a text, keys of a table, passes of a loop.
-const HARMLESS: &[&str] = &[
-    "attention",
-    "backward",
-    "batch",
-    "begin",
-    "bos",
-    "cache",
-    "cls",
-    "column",
-    "data",
-    "decode",
-    "dict",
-    "draft",
-    "end",
-    "eod",
-    "eos",
-    "extra",
-    "field",
-    "first",
-    "foreign",
-    "forward",
-    "group",
-    "hash",
-    "head",
-    "host",
-    "hot",
-    "image",
-    "index",
-    "input",
-    "join",
-    "json",
-    "kv",
-    "label",
-    "last",
-    "lookup",
-    "map",
-    "mask",
-    "max",
-    "media",
-    "metric",
-    "min",
-    "model",
-    "multi",
-    "next",
-    "num",
-    "one",
-    "optimizer",
-    "output",
-    "pad",
-    "partition",
-    "per",
-    "position",
-    "prefill",
-    "primary",
-    "prompt",
-    "public",
-    "query",
-    "row",
-    "second",
-    "sep",
-    "shard",
-    "single",
-    "sort",
-    "special",
-    "state",
-    "stop",
-    "tensor",
-    "test",
-    "text",
-    "think",
-    "two",
-    "unk",
-    "value",
-    "video",
-    "vision",
-    "vocab",
-    "warmup",
-];
+const HARMLESS: &str = include_str!("harmless.txt");
 
 /// What may follow the word that names a secret: `AWS_ACCESS_KEY_ID`, `api_key_1`.
 const BEHIND: &[&str] = &["id", "value", "header", "string", "b64", "base64"];
@@ -134,8 +33,8 @@ pub(super) fn suspicion(name: &str) -> Suspicion {
         words.pop();
     }
     let Some(last) = words.pop() else { return Suspicion::None };
-    let is_harmless = words.last().is_some_and(|word| HARMLESS.contains(&word.as_str()));
-    let ends_with_secret = || ENDINGS.iter().any(|ending| last.ends_with(ending));
+    let is_harmless = words.last().is_some_and(|word| HARMLESS.lines().any(|harmless| harmless == word));
+    let ends_with_secret = || ENDINGS.lines().any(|ending| last.ends_with(ending));
     // `--key` alone is mostly a file; of `pass`, `auth` and their kind the file is the exception.
     let is_word = || WORDS.contains(&last.as_str()) && (last != "key" || !words.is_empty());
     match (is_harmless, ends_with_secret(), is_word()) {

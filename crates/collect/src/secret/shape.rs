@@ -11,72 +11,13 @@ use regex::Regex;
 use super::MASK;
 
 /// Who issues it, and what it looks like.
-const SHAPES: &[(&str, &str)] = &[
-    ("1Password", r"ops_eyJ[A-Za-z0-9+/]{20,}=*"),
-    ("age", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}"),
-    ("Airtable", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{20,}"),
-    ("Alibaba Cloud", r"LTAI[A-Za-z0-9]{17,21}"),
-    ("Anthropic, DeepSeek, OpenAI, OpenRouter", r"sk-[A-Za-z0-9_-]{16,}"),
-    ("Atlassian", r"AT(?:ATT|CTT|BBT)3[A-Za-z0-9_=-]{16,}"),
-    ("AWS", r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{12,}"),
-    ("AWS Bedrock", r"ABSK[A-Za-z0-9+/]{20,}=*"),
-    ("Databricks", r"dapi[a-f0-9]{32}(?:-\d)?"),
-    ("DigitalOcean", r"do[opr]_v1_[a-f0-9]{16,}"),
-    ("Discord", r"discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{16,}"),
-    ("Docker", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}"),
-    ("Doppler", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_-]{16,}"),
-    ("Facebook", r"EAA[MC][A-Za-z0-9]{20,}"),
-    ("Figma", r"figd_[A-Za-z0-9_-]{16,}"),
-    ("Fireworks", r"fw_[A-Za-z0-9]{20,}"),
-    ("Fly.io", r"fo1_[A-Za-z0-9_-]{16,}|fm[12][ar]?_[A-Za-z0-9+/]{20,}=*"),
-    ("GitHub", r"gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"),
-    ("GitLab", r"gl(?:pat|dt|rt|ft|soat|oas|cbt|ptt|agent|imt|ffct)-[A-Za-z0-9_.-]{16,}"),
-    ("Google", r"AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}"),
-    ("Grafana", r"glc_[A-Za-z0-9+/]{20,}=*|glsa_[A-Za-z0-9_]{20,}"),
-    ("Groq", r"gsk_[A-Za-z0-9]{16,}"),
-    ("HashiCorp", r"hv[sbr]\.[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{16,}"),
-    ("Heroku", r"HRKU-[A-Za-z0-9_-]{16,}"),
-    ("Hugging Face", r"hf_[A-Za-z0-9]{16,}|api_org_[A-Za-z0-9]{16,}"),
-    ("JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+"),
-    ("LangChain", r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{16,}"),
-    ("Linear", r"lin_(?:api|oauth)_[A-Za-z0-9]{16,}"),
-    ("Mailgun", r"key-[a-f0-9]{32}"),
-    ("New Relic", r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{16,}"),
-    ("Notion", r"ntn_[A-Za-z0-9]{20,}"),
-    ("npm", r"npm_[A-Za-z0-9]{16,}"),
-    ("NVIDIA", r"nvapi-[A-Za-z0-9_-]{16,}"),
-    ("Perplexity", r"pplx-[A-Za-z0-9]{16,}"),
-    ("Pinecone", r"pcsk_[A-Za-z0-9_]{16,}"),
-    ("Postman", r"PMAK-[A-Za-z0-9-]{16,}"),
-    (
-        "private key",
-        r"-----BEGIN[A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END[A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)",
-    ),
-    ("PyPI", r"pypi-[A-Za-z0-9_-]{16,}"),
-    ("Replicate", r"r8_[A-Za-z0-9]{16,}"),
-    ("RubyGems", r"rubygems_[a-f0-9]{20,}"),
-    ("RunPod", r"rpa_[A-Z0-9]{20,}"),
-    ("SendGrid", r"SG\.[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]+)?"),
-    ("Sentry", r"sntry[su]_[A-Za-z0-9_+/=-]{16,}"),
-    ("Shopify", r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{16,}"),
-    (
-        "Slack",
-        r"xox[abeprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{16,}",
-    ),
-    ("Square", r"sq0[a-z]{3}-[A-Za-z0-9_-]{16,}|EAAA[A-Za-z0-9_-]{40,}"),
-    ("Stripe", r"[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{16,}"),
-    ("Tailscale", r"tskey-[a-z]+-[A-Za-z0-9-]{10,}"),
-    ("Telegram", r"[0-9]{6,12}:AA[A-Za-z0-9_-]{30,}"),
-    ("Together", r"tgp_v1_[A-Za-z0-9_-]{16,}"),
-    ("Twilio", r"SK[a-f0-9]{32}"),
-    ("Vercel", r"vc[kprt]_[A-Za-z0-9]{20,}"),
-    ("Weights & Biases", r"wandb_v1_[A-Za-z0-9_]{16,}"),
-    ("xAI", r"xai-[A-Za-z0-9]{16,}"),
-];
+fn shapes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("shapes.txt").lines().filter_map(|line| line.split_once(": ").filter(|_| !line.starts_with('#')))
+}
 
 /// All of them, at the start of a word.
 static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let shapes: Vec<String> = SHAPES.iter().map(|(_, shape)| format!("(?:{shape})")).collect();
+    let shapes: Vec<String> = shapes().map(|(_, shape)| format!("(?:{shape})")).collect();
     super::regex(&format!(r"(?P<before>^|[^A-Za-z0-9])(?:{})", shapes.join("|")))
 });
 
@@ -136,10 +77,10 @@ mod tests {
     #[test]
     fn every_shape_compiles_and_the_list_is_sorted() {
         assert!(TOKEN.is_some() && RUN.is_some());
-        for (issuer, shape) in SHAPES {
+        for (issuer, shape) in shapes() {
             assert!(Regex::new(shape).is_ok(), "{issuer}");
         }
-        assert!(SHAPES.is_sorted_by_key(|(issuer, _)| issuer.to_lowercase()));
+        assert!(shapes().is_sorted_by_key(|(issuer, _)| issuer.to_lowercase()) && shapes().count() > 50);
     }
 
     #[test]

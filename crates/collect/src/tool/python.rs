@@ -24,13 +24,10 @@ pub(crate) struct Python {
     /// Version of the package that holds CUPTI.
     pub(crate) cupti: Option<String>,
     /// Version of DuckDB.
-    #[serde(default)]
     pub(crate) duckdb: Option<String>,
     /// Version of DataFusion.
-    #[serde(default)]
     pub(crate) datafusion: Option<String>,
     /// Version of Ballista.
-    #[serde(default)]
     pub(crate) ballista: Option<String>,
     /// Folders it imports from.
     pub(crate) folders: Vec<PathBuf>,

@@ -14,7 +14,6 @@ pub struct BareRun {
     #[serde(default)]
     pub workloads: Vec<Workload>,
     /// Why inputs are left out.
-    #[serde(default)]
     pub not_modelled: Option<String>,
 }
 

@@ -117,7 +117,7 @@ fn target_operators(path: &Path) -> Result<TargetOperatorList, UserError> {
         operator.default_category_id = meter::Category::ALL
             .into_iter()
             .find(|category| category.match_classes().contains(&operator.class_name.as_str()))
-            .map_or_else(String::new, |category| category.id().to_owned());
+            .map_or_else(String::new, |category| category.name().to_owned());
     }
     Ok(TargetOperatorList {
         snapshot_id: snapshot.snapshot_id,

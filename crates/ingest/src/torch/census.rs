@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use types::{Facts, QualityCounter, Severity};
 
-use super::category::{ALL, Category};
+use super::category::Category;
 
 /// Counts of everything that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    kinds: [u64; ALL.len()],
+    kinds: [u64; Category::ALL.len()],
     unknown: BTreeMap<String, u64>,
     pub(crate) faults: [u64; Fault::ALL.len()],
 }
@@ -66,7 +66,7 @@ impl Census {
 
     /// Every kind with its count, kinds that do not occur left out.
     pub fn counts(&self) -> impl Iterator<Item = (Category, u64)> {
-        ALL.into_iter().map(|category| (category, self.count(category))).filter(|(_, count)| *count > 0)
+        Category::ALL.into_iter().map(|category| (category, self.count(category))).filter(|(_, count)| *count > 0)
     }
 
     /// Spans of categories this reader does not know, by category.
@@ -113,7 +113,7 @@ impl Census {
     /// Whether any event is of a kind only the torch profiler writes.
     pub(crate) fn is_of_torch(&self) -> bool {
         let common = [Category::Instant, Category::Flow, Category::Metadata];
-        ALL.into_iter().any(|category| !common.contains(&category) && self.count(category) > 0)
+        Category::ALL.into_iter().any(|category| !common.contains(&category) && self.count(category) > 0)
     }
 
     /// What was left out, as counters with a share of all events.

@@ -15,7 +15,6 @@ const FIX: &str = "write `{\"prompt\": \"...\"}` on each line, optionally with `
 #[derive(Deserialize)]
 struct Line {
     prompt: String,
-    #[serde(default)]
     output_tokens: Option<f64>,
 }
 

@@ -18,19 +18,14 @@ struct HardwareFile {
     #[serde(default)]
     nvml_names: Vec<String>,
     architecture: String,
-    #[serde(default)]
     compute_capability: Option<String>,
     sources: BTreeMap<String, Source>,
     memory_bytes: Sourced<Bytes>,
     bytes_per_second: Sourced<BytesPerSecond>,
-    #[serde(default)]
     l2_bytes: Option<Sourced<Bytes>>,
     sm_count: Sourced<u32>,
-    #[serde(default)]
     boost_clock_hz: Option<Sourced<f64>>,
-    #[serde(default)]
     power_watts: Option<Sourced<f64>>,
-    #[serde(default)]
     interconnect_bytes_per_second: Option<Sourced<BytesPerSecond>>,
     peaks: Vec<Peak>,
 }

@@ -125,7 +125,7 @@ impl ModuleSum {
         let flops = self.cost().flops().as_f64();
         let used = Category::ALL.into_iter().zip(&self.by_category).filter(|(_, sum)| sum.calls > 0);
         used.map(|(category, sum)| OperatorShare {
-            category_id: category.id().to_owned(),
+            category_id: category.name().to_owned(),
             calls: sum.calls,
             flops_tflops: sum.cost.flops().as_f64() / 1e12,
             io_tb: sum.cost.bytes.total().as_f64() / 1e12,

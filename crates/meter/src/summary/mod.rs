@@ -282,11 +282,14 @@ fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
 fn categories() -> Vec<OperatorCategory> {
     Category::ALL
         .into_iter()
-        .map(|category| OperatorCategory {
-            category_id: category.id().to_owned(),
-            display_name: category.display_name().to_owned(),
-            description: category.description().to_owned(),
-            match_classes: category.match_classes().iter().map(|class| (*class).to_owned()).collect(),
+        .map(|category| {
+            let (display_name, description) = category.words();
+            OperatorCategory {
+                category_id: category.name().to_owned(),
+                display_name: display_name.to_owned(),
+                description: description.to_owned(),
+                match_classes: category.match_classes().iter().map(|class| (*class).to_owned()).collect(),
+            }
         })
         .collect()
 }

@@ -1,23 +1,21 @@
 //! Words: every sentence a report says, and the one way to write a number.
 //!
 //! `analysis` concludes in facts. [`Spoken::spoken`] says them once, right after a document was made, so that the document, its
-//! pages and the terminal say the same. One row a rule, a counter, a caveat and a remark: adding one is adding a row.
+//! pages and the terminal say the same. One row a rule, a counter, a caveat and a remark, most in text files: adding one is adding a row.
 
 pub(crate) mod assumption;
 pub(crate) mod capacity;
 pub(crate) mod cause;
 pub(crate) mod caveat;
 pub(crate) mod counter;
-pub(crate) mod counter_rows;
 mod document;
 pub(crate) mod fleet;
 pub(crate) mod idle;
 pub(crate) mod kind;
 pub mod number;
 pub(crate) mod remark;
+mod rows;
 pub(crate) mod rule;
-mod rule_rows;
-mod server_rule_rows;
 pub(crate) mod serving;
 mod template;
 

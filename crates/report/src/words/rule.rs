@@ -1,22 +1,20 @@
 //! What each rule says: one row a rule.
 
+use std::sync::LazyLock;
+
 use types::{Facts, Finding};
 
-use super::rule_rows::RuleWords;
+use super::rows::{Row, rows};
 use super::template::{first, lines};
-use super::{rule_rows, server_rule_rows};
+
+static RULES: LazyLock<Vec<Row>> = LazyLock::new(|| rows(include_str!("rules.txt")));
 
 /// How a sentence about an estimate starts; each is a template of its own.
 const ESTIMATE: &str = "The estimate ";
 
-/// The rows of all rules.
-fn all() -> impl Iterator<Item = &'static RuleWords> {
-    rule_rows::RULES.iter().chain(server_rule_rows::RULES)
-}
-
 /// The row of a rule.
-pub(crate) fn words(rule: &str) -> Option<&'static RuleWords> {
-    all().find(|row| row.rule == rule)
+pub(crate) fn words(rule: &str) -> Option<&'static Row> {
+    RULES.iter().find(|row| row.id == rule)
 }
 
 /// What people call a rule; its id where it has no row.
@@ -26,20 +24,21 @@ pub(crate) fn title(rule: &str) -> &str {
 
 /// What to do about a finding, in one sentence; of an older file, the first sentence of its advice.
 pub(crate) fn action(finding: &Finding) -> String {
-    let said = words(&finding.rule).and_then(|row| first(row.action, &finding.quantities));
+    let said = words(&finding.rule).and_then(|row| first(&row.part("action"), &finding.quantities));
     said.unwrap_or_else(|| finding.advice.split_inclusive(". ").next().unwrap_or_default().trim().to_owned())
 }
 
-impl RuleWords {
+impl Row {
     /// The conclusion, then the numbers behind it.
     pub(crate) fn evidence(&self, facts: &Facts) -> Vec<String> {
-        first(self.claim, facts).into_iter().chain(lines(self.evidence, facts)).collect()
+        first(&self.part("claim"), facts).into_iter().chain(lines(&self.part("evidence"), facts)).collect()
     }
 
     /// What to do, then how; what an estimate rests on only where there is one.
     pub(crate) fn advice(&self, facts: &Facts, is_estimated: bool) -> String {
-        let how = lines(self.advice, facts).into_iter().filter(|line| is_estimated || !line.starts_with(ESTIMATE));
-        first(self.action, facts).into_iter().chain(how).collect::<Vec<_>>().join(" ")
+        let how =
+            lines(&self.part("advice"), facts).into_iter().filter(|line| is_estimated || !line.starts_with(ESTIMATE));
+        first(&self.part("action"), facts).into_iter().chain(how).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -79,8 +78,11 @@ mod tests {
         .collect()
     }
 
-    fn templates(row: &RuleWords) -> impl Iterator<Item = &'static str> {
-        [row.claim, row.evidence, row.action, row.advice].into_iter().flatten().copied()
+    /// The templates of a rule, each of which must be part of something.
+    fn templates(row: &Row) -> Vec<&'static str> {
+        let templates = ["claim", "evidence", "action", "advice"].map(|part| row.part(part)).concat();
+        assert_eq!(templates.len(), row.templates.len(), "{}", row.id);
+        templates
     }
 
     /// The names of facts in a template: in gaps, and in the conditions of the line and of its optional parts.
@@ -97,13 +99,13 @@ mod tests {
     #[test]
     fn every_rule_of_analysis_has_its_row_in_the_same_order() {
         let ids: Vec<_> = rules().into_iter().map(|(id, _)| id).collect();
-        assert_eq!(ids, all().map(|row| row.rule).collect::<Vec<_>>());
+        assert_eq!(ids, RULES.iter().map(|row| row.id).collect::<Vec<_>>());
     }
 
     #[test]
     fn templates_name_facts_that_the_rule_gives() {
-        for ((id, source), row) in rules().iter().zip(all()) {
-            for name in templates(row).flat_map(names) {
+        for ((id, source), row) in rules().iter().zip(RULES.iter()) {
+            for name in templates(row).into_iter().flat_map(names) {
                 assert!(source.contains(&format!("\"{name}\"")), "{id} gives no fact `{name}`");
             }
         }
@@ -111,8 +113,10 @@ mod tests {
 
     #[test]
     fn sentences_are_plain_english_without_ids() {
-        for row in all() {
-            let texts = [&[row.title][..], row.claim, row.action, row.advice].concat();
+        for row in RULES.iter() {
+            let [claim, action, advice] = ["claim", "action", "advice"].map(|part| row.part(part));
+            assert!(!claim.is_empty() && !action.is_empty() && !advice.is_empty(), "{}", row.id);
+            let texts = [vec![row.title], claim, action, advice].concat();
             for text in texts {
                 // Code and gaps have names of their own.
                 let code: String = text.split('`').step_by(2).collect();
@@ -122,15 +126,14 @@ mod tests {
                     plain.split_whitespace().skip_while(|word| word.starts_with(['?', '!'])).collect();
                 let sentence =
                     format!(" {} ", words.join(" ").to_lowercase().replace(['.', ',', ';', ':', '(', ')'], " "));
-                assert!(!words.iter().any(|word| word.contains('_')), "{}: {text}", row.rule);
-                let is_id = |other: &&RuleWords| other.rule.contains('-') && plain.contains(other.rule);
-                assert!(all().find(is_id).is_none(), "{}: {text}", row.rule);
+                assert!(!words.iter().any(|word| word.contains('_')), "{}: {text}", row.id);
+                let is_id = |other: &&Row| other.id.contains('-') && plain.contains(other.id);
+                assert!(RULES.iter().find(is_id).is_none(), "{}: {text}", row.id);
                 for word in FORBIDDEN {
-                    assert!(!sentence.contains(&format!(" {word} ")), "{}: `{word}` in: {text}", row.rule);
+                    assert!(!sentence.contains(&format!(" {word} ")), "{}: `{word}` in: {text}", row.id);
                 }
-                assert!(text == row.title || text.ends_with('.'), "{}: {text}", row.rule);
+                assert!(text == row.title || text.ends_with('.'), "{}: {text}", row.id);
             }
-            assert!(!row.claim.is_empty() && !row.action.is_empty() && !row.advice.is_empty(), "{}", row.rule);
         }
     }
 

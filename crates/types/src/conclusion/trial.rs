@@ -63,18 +63,20 @@ pub struct Try {
     pub turns: Vec<TryTurn>,
 }
 
-/// What came of a try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TryStatus {
-    /// It ran to its end.
-    Tried,
-    /// It began and failed.
-    Failed,
-    /// It changes nothing here, or cannot be applied.
-    NotApplicable,
-    /// There was no time for it, or the run ended before.
-    NotReached,
+crate::named! {
+    /// What came of a try.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TryStatus {
+        /// It ran to its end.
+        Tried = "tried",
+        /// It began and failed.
+        Failed = "failed",
+        /// It changes nothing here, or cannot be applied.
+        NotApplicable = "not applicable",
+        /// There was no time for it, or the run ended before.
+        NotReached = "not reached",
+    }
 }
 
 /// A time on both sides.
@@ -146,18 +148,6 @@ pub struct TryTurn {
     pub tokens: u64,
     /// Sequences at once.
     pub sequences: u64,
-}
-
-impl TryStatus {
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tried => "tried",
-            Self::Failed => "failed",
-            Self::NotApplicable => "not applicable",
-            Self::NotReached => "not reached",
-        }
-    }
 }
 
 impl TimeChange {

@@ -41,33 +41,22 @@ pub struct ModuleSummary {
     pub placed_by: BTreeSet<PlacedBy>,
 }
 
-/// What says which module a kernel, copy or memset belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlacedBy {
-    /// The operator that launched it.
-    Operators,
-    /// A range around its launch that is named after the module.
-    Ranges,
-    /// Such a range around the capture of its node, for work of a CUDA graph.
-    Capture,
-    /// Its place among the kernels of a CUDA graph, which repeat once for each layer.
-    Order,
-    /// Its place among the matrix kernels, which come in the order of the model's GEMMs.
-    #[serde(alias = "products")]
-    Gemms,
-}
-
-impl PlacedBy {
-    /// The name in files and tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Operators => "operators",
-            Self::Ranges => "ranges",
-            Self::Capture => "capture",
-            Self::Order => "order",
-            Self::Gemms => "gemms",
-        }
+crate::named! {
+    /// What says which module a kernel, copy or memset belongs to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PlacedBy {
+        /// The operator that launched it.
+        Operators = "operators",
+        /// A range around its launch that is named after the module.
+        Ranges = "ranges",
+        /// Such a range around the capture of its node, for work of a CUDA graph.
+        Capture = "capture",
+        /// Its place among the kernels of a CUDA graph, which repeat once for each layer.
+        Order = "order",
+        /// Its place among the matrix kernels, which come in the order of the model's GEMMs.
+        #[serde(alias = "products")]
+        Gemms = "gemms",
     }
 }
 

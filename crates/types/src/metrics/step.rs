@@ -89,32 +89,21 @@ pub struct StepWork {
     pub mbu: Option<f64>,
 }
 
-/// What a step does, as its engine says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StepLabel {
-    /// Prompts alone.
-    Prefill,
-    /// Decoding sequences alone.
-    Decode,
-    /// Both.
-    Mixed,
-    /// Speculative decoding: the model checks tokens that a draft proposes.
-    Verify,
-    /// Speculative decoding: the draft's own pass over prompts or tokens that the model processes as well.
-    Draft,
-}
-
-impl StepLabel {
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prefill => "prefill",
-            Self::Decode => "decode",
-            Self::Mixed => "mixed",
-            Self::Verify => "verify",
-            Self::Draft => "draft",
-        }
+crate::named! {
+    /// What a step does, as its engine says.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StepLabel {
+        /// Prompts alone.
+        Prefill = "prefill",
+        /// Decoding sequences alone.
+        Decode = "decode",
+        /// Both.
+        Mixed = "mixed",
+        /// Speculative decoding: the model checks tokens that a draft proposes.
+        Verify = "verify",
+        /// Speculative decoding: the draft's own pass over prompts or tokens that the model processes as well.
+        Draft = "draft",
     }
 }
 
@@ -172,43 +161,28 @@ pub struct RunKind {
     pub evidence: Remark,
 }
 
-/// Kinds of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunKindName {
-    /// Gradients are computed.
-    Training,
-    /// A serving engine.
-    Serving,
-    /// Text is generated token by token.
-    Generation,
-    /// A language model runs; whether it prefills or decodes, nothing says.
-    Inference,
-    /// A graph is captured and not replayed.
-    GraphCapture,
-    /// A diffusion pipeline.
-    Diffusion,
-    /// Attention over all positions of the input at once, with nothing masked.
-    Encoder,
-    /// Operators of a framework without a backward pass; nothing says more.
-    Forward,
-    /// Nothing in the trace says.
-    Program,
-}
-
-impl RunKindName {
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Training => "training",
-            Self::Serving => "serving",
-            Self::Generation => "generation",
-            Self::Inference => "inference",
-            Self::GraphCapture => "graph_capture",
-            Self::Diffusion => "diffusion",
-            Self::Encoder => "encoder",
-            Self::Forward => "forward",
-            Self::Program => "program",
-        }
+crate::named! {
+    /// Kinds of runs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RunKindName {
+        /// Gradients are computed.
+        Training = "training",
+        /// A serving engine.
+        Serving = "serving",
+        /// Text is generated token by token.
+        Generation = "generation",
+        /// A language model runs; whether it prefills or decodes, nothing says.
+        Inference = "inference",
+        /// A graph is captured and not replayed.
+        GraphCapture = "graph_capture",
+        /// A diffusion pipeline.
+        Diffusion = "diffusion",
+        /// Attention over all positions of the input at once, with nothing masked.
+        Encoder = "encoder",
+        /// Operators of a framework without a backward pass; nothing says more.
+        Forward = "forward",
+        /// Nothing in the trace says.
+        Program = "program",
     }
 }

@@ -6,40 +6,42 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How one element is stored, or in which format a unit of the device multiplies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DType {
-    /// IEEE double.
-    Fp64,
-    /// IEEE single.
-    Fp32,
-    /// Single in memory, 10 mantissa bits in the matrix unit.
-    Tf32,
-    /// IEEE half.
-    Fp16,
-    /// Brain float.
-    Bf16,
-    /// Eight-bit float, E4M3 or E5M2.
-    Fp8,
-    /// Four-bit float, E2M1.
-    Fp4,
-    /// Signed 64-bit integer, as token ids are stored.
-    Int64,
-    /// Signed 32-bit integer.
-    Int32,
-    /// Signed byte.
-    Int8,
-    /// Four-bit integer, two to a byte.
-    Int4,
-    /// Two-bit integer, four to a byte, as low-bit GGUF files keep them.
-    Int2,
-    /// One-bit integer, eight to a byte.
-    Int1,
-    /// Unsigned byte.
-    Uint8,
-    /// Truth value, one byte each.
-    Bool,
+crate::named! {
+    /// How one element is stored, or in which format a unit of the device multiplies.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum DType {
+        /// IEEE double.
+        Fp64 = "fp64",
+        /// IEEE single.
+        Fp32 = "fp32",
+        /// Single in memory, 10 mantissa bits in the matrix unit.
+        Tf32 = "tf32",
+        /// IEEE half.
+        Fp16 = "fp16",
+        /// Brain float.
+        Bf16 = "bf16",
+        /// Eight-bit float, E4M3 or E5M2.
+        Fp8 = "fp8",
+        /// Four-bit float, E2M1.
+        Fp4 = "fp4",
+        /// Signed 64-bit integer, as token ids are stored.
+        Int64 = "int64",
+        /// Signed 32-bit integer.
+        Int32 = "int32",
+        /// Signed byte.
+        Int8 = "int8",
+        /// Four-bit integer, two to a byte.
+        Int4 = "int4",
+        /// Two-bit integer, four to a byte, as low-bit GGUF files keep them.
+        Int2 = "int2",
+        /// One-bit integer, eight to a byte.
+        Int1 = "int1",
+        /// Unsigned byte.
+        Uint8 = "uint8",
+        /// Truth value, one byte each.
+        Bool = "bool",
+    }
 }
 
 /// A name that is no element type.
@@ -48,25 +50,6 @@ pub enum DType {
 pub struct UnknownDType(pub String);
 
 impl DType {
-    /// Every element type, widest float first.
-    pub const ALL: [Self; 15] = [
-        Self::Fp64,
-        Self::Fp32,
-        Self::Tf32,
-        Self::Fp16,
-        Self::Bf16,
-        Self::Fp8,
-        Self::Fp4,
-        Self::Int64,
-        Self::Int32,
-        Self::Int8,
-        Self::Int4,
-        Self::Int2,
-        Self::Int1,
-        Self::Uint8,
-        Self::Bool,
-    ];
-
     /// Bits one element takes in memory.
     pub const fn bits(self) -> u64 {
         match self {
@@ -77,27 +60,6 @@ impl DType {
             Self::Fp4 | Self::Int4 => 4,
             Self::Int2 => 2,
             Self::Int1 => 1,
-        }
-    }
-
-    /// The name used in files and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fp64 => "fp64",
-            Self::Fp32 => "fp32",
-            Self::Tf32 => "tf32",
-            Self::Fp16 => "fp16",
-            Self::Bf16 => "bf16",
-            Self::Fp8 => "fp8",
-            Self::Fp4 => "fp4",
-            Self::Int64 => "int64",
-            Self::Int32 => "int32",
-            Self::Int8 => "int8",
-            Self::Int4 => "int4",
-            Self::Int2 => "int2",
-            Self::Int1 => "int1",
-            Self::Uint8 => "uint8",
-            Self::Bool => "bool",
         }
     }
 

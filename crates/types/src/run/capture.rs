@@ -15,19 +15,21 @@ pub enum RegionStyle {
     StartEnd,
 }
 
-/// How a profiler gets more counters than one pass has room for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplayMode {
-    /// Every kernel is run again until all counters are read.
-    #[default]
-    Kernel,
-    /// A range is recorded and run again as a whole.
-    Range,
-    /// A range is measured as a whole, and the program run again for every pass.
-    AppRange,
-    /// Every kernel is measured, and the program run again for every pass.
-    Application,
+crate::named! {
+    /// How a profiler gets more counters than one pass has room for.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ReplayMode {
+        /// Every kernel is run again until all counters are read.
+        #[default]
+        Kernel = "kernel",
+        /// A range is recorded and run again as a whole.
+        Range = "range",
+        /// A range is measured as a whole, and the program run again for every pass.
+        AppRange = "app-range",
+        /// Every kernel is measured, and the program run again for every pass.
+        Application = "application",
+    }
 }
 
 /// Which form of a kernel's name a filter is compared with.
@@ -60,19 +62,6 @@ pub enum Collector {
 }
 
 impl ReplayMode {
-    /// Every mode.
-    pub const ALL: [Self; 4] = [Self::Kernel, Self::Range, Self::AppRange, Self::Application];
-
-    /// As the profiler and the configuration spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Range => "range",
-            Self::AppRange => "app-range",
-            Self::Application => "application",
-        }
-    }
-
     /// Whether one result is a whole range rather than one kernel.
     pub const fn measures_ranges(self) -> bool {
         matches!(self, Self::Range | Self::AppRange)

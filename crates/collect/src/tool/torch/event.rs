@@ -155,7 +155,6 @@ pub struct InputEvent {
     /// Inputs at once.
     pub batch: u64,
     /// Width and height its image was resized to, for models that take one of any shape.
-    #[serde(default)]
     pub pixels: Option<[u64; 2]>,
 }
 
@@ -189,7 +188,6 @@ pub struct SampleEvent {
     /// Tokens generated.
     pub generated: u64,
     /// What the system had counted before and after it; absent in passes that are not for times.
-    #[serde(default)]
     pub machine: Option<[Counters; 2]>,
 }
 
@@ -203,16 +201,12 @@ pub struct TriedEvent {
     /// Why it was not carried through.
     pub reason: Option<String>,
     /// The answers side by side.
-    #[serde(default)]
     pub output: Option<ComparedAnswers>,
     /// Memory of the baseline, at most.
-    #[serde(default)]
     pub baseline_peak_memory_bytes: Option<Bytes>,
     /// The same with the remedy.
-    #[serde(default)]
     pub peak_memory_bytes: Option<Bytes>,
     /// What compiling or capturing took.
-    #[serde(default)]
     pub compile_ns: Option<Nanos>,
     /// What else is to be known.
     #[serde(default)]

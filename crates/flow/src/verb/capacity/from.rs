@@ -51,39 +51,7 @@ pub struct ServerCommand {
 }
 
 /// Options that say where a server listens, what it is called and what it logs: nothing about how long its steps take.
-const WITHOUT_EFFECT: [&str; 31] = [
-    "--allowed-origins",
-    "--api-key",
-    "--chat-template",
-    "--config-path",
-    "--disable-log-requests",
-    "--disable-log-stats",
-    "--disable-uvicorn-access-log",
-    "--download-dir",
-    "--enable-log-requests",
-    "--enable-metrics",
-    "--hf-token",
-    "--host",
-    "--load-format",
-    "--log-level",
-    "--log-requests",
-    "--max-log-len",
-    "--model",
-    "--model-path",
-    "--no-enable-log-requests",
-    "--port",
-    "--profiler-config",
-    "--random-seed",
-    "--response-role",
-    "--root-path",
-    "--seed",
-    "--served-model-name",
-    "--skip-server-warmup",
-    "--tokenizer",
-    "--tokenizer-path",
-    "--trust-remote-code",
-    "--uvicorn-log-level",
-];
+const WITHOUT_EFFECT: &str = include_str!("without_effect.txt");
 
 /// Reads what `run` says.
 pub fn served(run: &StoredRun) -> Result<ServedRun, UserError> {
@@ -194,7 +162,7 @@ impl ServerCommand {
             "--block-size" | "--page-size" => self.block_size = Some(number()?),
             "--tensor-parallel-size" | "-tp" | "--tp-size" | "--tp" => self.tensor_parallel = Some(number()?),
             // A word such as `-1` is the value of an option.
-            flag if !WITHOUT_EFFECT.contains(&flag) && flag.parse::<f64>().is_err() => {
+            flag if !WITHOUT_EFFECT.lines().any(|known| known == flag) && flag.parse::<f64>().is_err() => {
                 self.ignored.push(flag.to_owned())
             }
             _ => {}
