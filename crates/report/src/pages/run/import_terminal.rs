@@ -107,7 +107,8 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     rows.extend(
         run.device_time.iter().flat_map(device).zip(["device", ""].into_iter().cycle()).map(|(row, name)| (name, row)),
     );
-    if run.device_time.is_empty() && totals.kernel_count.is_none() {
+    let engine_steps = steps::engine_steps(run);
+    if run.device_time.is_empty() && totals.kernel_count.is_none() && engine_steps.is_empty() {
         let none = imported::no_device_work(&metrics.conclusions.quality).replace("**", "");
         rows.push(("device", Some(none)));
     }
@@ -117,7 +118,7 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
         ("coverage", facts.coverage.as_ref().map(coverage)),
         ("kind", facts.kind.as_ref().map(|kind| kind.kind.phrase().to_owned())),
     ]);
-    rows.extend(steps::engine_steps(run).into_iter().map(|step| ("steps", Some(step))));
+    rows.extend(engine_steps.into_iter().map(|step| ("steps", Some(step))));
     rows.extend([
         ("stages", facts.stages.as_ref().filter(|_| !run.stages.is_empty()).map(|basis| sentence(&basis.basis))),
         ("MFU", priced.then(|| known(mfu(metrics)))),

@@ -32,13 +32,13 @@ pub(crate) fn answer(view: &ServingView<'_>) -> String {
     format!("{}{failed}{colon}{}.", count(load.requests, "request"), figures.join("; "))
 }
 
-/// `Where the mean latency of 305 ms goes: decode 65.8%, others' prefill 21.2%.` Absent where no request has parts.
+/// `Of the mean latency of 305 ms, decode takes 65.8%, others' prefill 21.2%.` Absent where no request has parts.
 pub(crate) fn whereabouts(view: &ServingView<'_>) -> Option<String> {
     let mean = view.mean_ns?;
     let (joined, all) = (view.serving.join.as_ref()?.requests, view.serving.load.requests);
     let of = match (&view.serving.recorded, view.serving.load.e2el) {
         (Some(_), Some(plain)) => {
-            format!(" while the server is recorded ({}; {} without)", count(joined, "request"), plain.mean.ns)
+            format!(" with the server recorded ({}; {} without)", count(joined, "request"), plain.mean.ns)
         }
         _ if joined < all => format!(" ({} of {})", grouped(joined), count(all, "request")),
         _ => String::new(),
@@ -46,8 +46,11 @@ pub(crate) fn whereabouts(view: &ServingView<'_>) -> Option<String> {
     let mut parts: Vec<&PartView> =
         view.parts.iter().filter(|part| part.share.is_some_and(|share| share >= WORTH_NAMING)).collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
-    let parts: Vec<String> = parts.iter().map(|view| format!("{} {}", part(view.name), percent(view.share))).collect();
-    Some(format!("Where the mean latency of {mean}{of} goes: {}.", parts.join(", ")))
+    let takes = |place: usize| if place == 0 { " takes" } else { "" };
+    let named =
+        |(place, view): (usize, &&PartView)| format!("{}{} {}", part(view.name), takes(place), percent(view.share));
+    let parts: Vec<String> = parts.iter().enumerate().map(named).collect();
+    (!parts.is_empty()).then(|| format!("Of the mean latency of {mean}{of}, {}.", parts.join(", ")))
 }
 
 /// The first sentences of a page.
@@ -259,7 +262,7 @@ mod tests {
         let run = view::run(&metrics);
         let text = import_terminal(&run);
         assert!(text.contains("no trace of the server was recorded"), "{text}");
-        assert!(!text.contains("Where the mean latency"), "{text}");
+        assert!(!text.contains("Of the mean latency"), "{text}");
         let page = report_page(&run, &sample::environment()).markdown();
         let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
         assert_eq!(headings, ["## Findings", "## Requests (measured)", "## Data quality", "## Environment"]);
