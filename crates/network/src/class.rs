@@ -199,6 +199,7 @@ fn of_family(family: &Family) -> Vec<Class> {
     ));
     let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
     classes.push(class(names.delta, home, delta));
+    classes.push(class(names.forget_gate, home, "decay = -exp(A_log) * softplus(f_b_proj(f_a_proj(x)) + dt_bias)"));
     classes.push(class(
         names.altup,
         home,
