@@ -18,7 +18,8 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     }
     let is_computed = match model {
         Model::Language(language) => language.is_computed(),
-        Model::T5(_) | Model::Whisper(_) => true,
+        Model::T5(_) => true,
+        Model::EncoderDecoder(model) => model.hears(),
         _ => return Ok(()),
     };
     let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusals: Vec::new() };

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::config::encoder::{self, EncoderFamily, EncoderVariant};
+use crate::config::encoder_decoder::{self, EncoderDecoderFamily};
 use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
 use crate::config::t5::{self, T5Family};
 use crate::config::vision::{PatchTowerNames, VisionLanguageNames};
@@ -33,7 +34,6 @@ const CLIP: &str = "transformers.models.clip.modeling_clip";
 const SIGLIP: &str = "transformers.models.siglip.modeling_siglip";
 const BERT: &str = "transformers.models.bert.modeling_bert";
 const MODERN: &str = "transformers.models.modernbert.modeling_modernbert";
-const WHISPER: &str = "transformers.models.whisper.modeling_whisper";
 const LLAVA: &str = "transformers.models.llava.modeling_llava";
 const TRANSFORMERS: &str = "transformers.activations";
 const OURS: &str = "shallow_resnet";
@@ -129,27 +129,6 @@ const CLASSES: &[Class] = &[
     ),
     class("ModernBertMLP", MODERN, "input, gate = Wi(x); y = Wo(gelu(input) * gate)"),
     class("ModernBertPredictionHead", MODERN, "y = norm(gelu(dense(x)))"),
-    class("WhisperForConditionalGeneration", WHISPER, "logits = proj_out(model(frames, tokens))"),
-    class("WhisperModel", WHISPER, "decoder(tokens, encoder(frames)); the encoder runs once"),
-    class("WhisperEncoder", WHISPER, "layer_norm(all layers(gelu(conv2(gelu(conv1(frames)))) + positions))"),
-    class("WhisperDecoder", WHISPER, "layer_norm(all layers(table[ids] + positions))"),
-    class("WhisperPositionalEmbedding", WHISPER, "y = table[positions]"),
-    class(
-        "WhisperEncoderLayer",
-        WHISPER,
-        "h = x + self_attn(self_attn_layer_norm(x)); y = h + fc2(gelu(fc1(final_layer_norm(h))))",
-    ),
-    class(
-        "WhisperDecoderLayer",
-        WHISPER,
-        "h = x + self_attn(self_attn_layer_norm(x)); h = h + encoder_attn(encoder_attn_layer_norm(h), encoder's output); \
-         y = h + fc2(gelu(fc1(final_layer_norm(h))))",
-    ),
-    class(
-        "WhisperAttention",
-        WHISPER,
-        "y = out_proj(softmax(q k^T / sqrt(d)) v), k and v from x and earlier positions, or from the encoder's output",
-    ),
     class("FalconLinear", "transformers.models.falcon.modeling_falcon", "y = x W^T + bias"),
     class(
         "OPTLearnedPositionalEmbedding",
@@ -184,6 +163,7 @@ pub fn classes() -> &'static [Class] {
         let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
         let encoders = encoder::FAMILIES.iter().flat_map(|family| of_encoder(family));
         let both = t5::FAMILIES.iter().flat_map(|family| of_t5(family));
+        let both = both.chain(encoder_decoder::FAMILIES.iter().flat_map(of_both));
         let families = families().flat_map(of_family);
         for class in families.chain(seeing).chain(towers).chain(encoders).chain(both) {
             if all.iter().all(|known| known.name != class.name) {
@@ -219,6 +199,7 @@ fn of_family(family: &Family) -> Vec<Class> {
     ));
     let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
     classes.push(class(names.delta, home, delta));
+    classes.push(class(names.forget_gate, home, "decay = -exp(A_log) * softplus(f_b_proj(f_a_proj(x)) + dt_bias)"));
     classes.push(class(
         names.altup,
         home,
@@ -301,6 +282,48 @@ fn of_t5(family: &T5Family) -> Vec<Class> {
         (plain, "y = wo(activation(wi(x)))"),
         (gated, "y = wo(activation(wi_0(x)) * wi_1(x))"),
         (family.norm, "y = x / sqrt(mean(x^2) + eps) * weight"),
+    ]
+    .map(|(name, definition)| class(name, family.home, definition))
+    .to_vec()
+}
+
+/// The classes of a family with an encoder of text or sound and a decoder.
+fn of_both(family: &EncoderDecoderFamily) -> Vec<Class> {
+    let encoder = if family.of_sound {
+        "all layers(gelu(conv2(gelu(conv1(frames)))) + positions), then layer_norm"
+    } else {
+        "all layers(table[ids] + positions); norms behind the sum and behind the layers where the family has them"
+    };
+    let [of_encoder, of_decoder] = if family.norm_before {
+        [
+            "h = x + self_attn(self_attn_layer_norm(x)); y = h + fc2(activation(fc1(final_layer_norm(h))))",
+            "h = x + self_attn(self_attn_layer_norm(x)); h = h + encoder_attn(encoder_attn_layer_norm(h), encoder's \
+             output); y = h + fc2(activation(fc1(final_layer_norm(h))))",
+        ]
+    } else {
+        [
+            "h = self_attn_layer_norm(x + self_attn(x)); y = final_layer_norm(h + fc2(activation(fc1(h))))",
+            "h = self_attn_layer_norm(x + self_attn(x)); h = encoder_attn_layer_norm(h + encoder_attn(h, encoder's \
+             output)); y = final_layer_norm(h + fc2(activation(fc1(h))))",
+        ]
+    };
+    let source = if family.of_sound {
+        "logits = proj_out(model(frames, tokens))"
+    } else {
+        "logits = head(model(prompt, tokens))"
+    };
+    [
+        (family.conditional, source),
+        (family.model, "decoder(tokens, encoder(prompt)); the encoder runs once"),
+        (family.stacks[0], encoder),
+        (family.stacks[1], "all layers(table[ids] + positions), with norms as in the encoder"),
+        (family.positions_class, "y = table[positions]"),
+        (family.layers[0], of_encoder),
+        (family.layers[1], of_decoder),
+        (
+            family.attention,
+            "y = out_proj(softmax(q k^T / sqrt(d)) v), k and v from x and earlier positions, or from the encoder's output",
+        ),
     ]
     .map(|(name, definition)| class(name, family.home, definition))
     .to_vec()

@@ -41,7 +41,7 @@ pub use class::{Class, classes};
 pub use error::{NetworkError, ShapeError};
 pub use model::{
     CacheKind, CacheLayer, CacheLayout, Images, Model, Positions, Prompt, decoder, deepseek_ocr, encoder,
-    modern_encoder, shallow_resnet, t5, vision_language, whisper,
+    encoder_decoder, modern_encoder, shallow_resnet, t5, vision_language,
 };
 pub use preset::{PRESETS, Preset};
 pub use shape::infer;

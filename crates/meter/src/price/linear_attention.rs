@@ -10,10 +10,13 @@ pub(super) const GATED_DELTA: Derivation = Derivation {
     text: "Many positions are processed in chunks of C, n of them, the last one padded: keys with keys and queries \
            with keys take C^2 K multiply-adds each, queries' weights with values C^2 V, and reading the state twice \
            and writing it once C K V each. The triangular systems of a chunk take C^2 (K + V) FLOPs of vector work. \
-           One position takes seven operations for each element of the state. The state is kept in single precision: \
+           With a decay for each channel of a key, keys with keys and queries with keys are no longer GEMMs: six FLOPs of \
+           vector work for each pair and channel, and C^3 for the triangular system, whose result is applied to keys and \
+           values in C^2 (K + V). One position takes seven operations for each element of the state. The state is kept in single precision: \
            it is written once per pass, and read once by a single position.",
     source: "Yang, Kautz and Hatamizadeh 2024, Gated Delta Networks, sections 3.2 and 3.3; transformers, \
-             torch_chunk_gated_delta_rule and torch_recurrent_gated_delta_rule",
+             torch_chunk_gated_delta_rule and torch_recurrent_gated_delta_rule; Kimi Team 2025, Kimi Linear, section 3, and \
+             chunk_kimi_delta_attention",
 };
 
 pub(super) const CAUSAL_CONV: Derivation = Derivation {
@@ -41,10 +44,17 @@ pub(super) fn gated_delta(call: &Call<'_>, chunk: u64) -> Vec<Term> {
     } else {
         let C = u128::from(chunk);
         let n = S.div_ceil(C);
-        vec![
-            term!(FlopsMatrix, [B, H, n, C, K, V], 2 * B * H * n * C * (C * (2 * K + V) + 3 * K * V)),
-            term!(FlopsVector, [B, H, n, C, K, V], B * H * n * C * C * (K + V)),
-        ]
+        if call.inputs[4].shape.rank() == 4 {
+            vec![
+                term!(FlopsMatrix, [B, H, n, C, K, V], 2 * B * H * n * C * (C * (K + 2 * V) + 3 * K * V)),
+                term!(FlopsVector, [B, H, n, C, K], B * H * n * C * C * (6 * K + C)),
+            ]
+        } else {
+            vec![
+                term!(FlopsMatrix, [B, H, n, C, K, V], 2 * B * H * n * C * (C * (2 * K + V) + 3 * K * V)),
+                term!(FlopsVector, [B, H, n, C, K, V], B * H * n * C * C * (K + V)),
+            ]
+        }
     };
     terms.push(state(Quantity::KvWrite));
     streamed(call, terms)

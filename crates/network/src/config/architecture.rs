@@ -3,11 +3,12 @@
 use std::sync::LazyLock;
 
 use super::decoder::DecoderHead;
+use super::encoder_decoder::EncoderDecoderFamily;
 use super::family::described::{self, Described};
 use super::fields::Fields;
 use super::{
-    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
-    shallow_resnet, t5, vision, whisper,
+    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, encoder_decoder, family, missing, modern_encoder,
+    read_named, shallow_resnet, t5, vision,
 };
 
 /// One architecture: the names it goes by and how its configuration is read.
@@ -25,6 +26,7 @@ pub(super) struct Architecture {
 enum Reader {
     By(ReadConfig),
     Described(&'static Described),
+    Paired(&'static EncoderDecoderFamily),
 }
 
 /// Every architecture: those with readers of their own, then those that are rows of data.
@@ -35,7 +37,12 @@ pub(super) fn architectures() -> &'static [Architecture] {
             model_type: row.model_type,
             read: Reader::Described(row),
         });
-        ARCHITECTURES.iter().copied().chain(described).collect()
+        let paired = encoder_decoder::FAMILIES.iter().map(|family| Architecture {
+            name: family.conditional,
+            model_type: family.kind,
+            read: Reader::Paired(family),
+        });
+        ARCHITECTURES.iter().copied().chain(paired).chain(described).collect()
     });
     &ALL
 }
@@ -63,6 +70,8 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("YoutuForCausalLM", "youtu", |fields| boxed(family::deepseek::read_youtu(fields))),
     decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
     decoder("Mistral4ForCausalLM", "mistral4", |fields| boxed(family::deepseek::read_mistral4(fields))),
+    decoder("KimiLinearForCausalLM", "kimi_linear", |fields| boxed(family::kimi::read_kimi(fields))),
+    decoder("LongcatFlashForCausalLM", "longcat_flash", |fields| boxed(family::kimi::read_longcat(fields))),
     decoder("DeciLMForCausalLM", "nemotron-nas", |fields| boxed(family::deci::read(fields))),
     decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),
     decoder("FalconMambaForCausalLM", "falcon_mamba", |fields| boxed(family::state_space::read_mamba(fields, true))),
@@ -110,6 +119,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("MllamaForCausalLM", "mllama_text_model", |fields| boxed(family::mixer::read_mllama(fields))),
     decoder("Lfm2ForCausalLM", "lfm2", |fields| boxed(family::mixer::read_lfm2(fields))),
     decoder("Lfm2MoeForCausalLM", "lfm2_moe", |fields| boxed(family::mixer::read_lfm2_moe(fields))),
+    decoder("Lfm3ForCausalLM", "lfm3", |fields| boxed(family::mixer::read_lfm3(fields))),
     decoder("JambaForCausalLM", "jamba", |fields| boxed(family::state_space::read_jamba(fields))),
     decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
     decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
@@ -147,9 +157,6 @@ const ARCHITECTURES: &[Architecture] = &[
     encoder("T5ForConditionalGeneration", "t5", |fields| both(fields, &t5::T5)),
     encoder("MT5ForConditionalGeneration", "mt5", |fields| both(fields, &t5::MT5)),
     encoder("UMT5ForConditionalGeneration", "umt5", |fields| both(fields, &t5::UMT5)),
-    encoder(whisper::CLASS, "whisper", |fields| {
-        whisper::WhisperConfig::read(fields).map(|config| ModelConfig::Whisper(Box::new(config)))
-    }),
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
@@ -293,6 +300,7 @@ impl Architecture {
         match self.read {
             Reader::By(read) => read(fields),
             Reader::Described(row) => boxed(described::read(fields, row)),
+            Reader::Paired(family) => family.read(fields).map(|config| ModelConfig::EncoderDecoder(Box::new(config))),
         }
     }
 

@@ -183,6 +183,13 @@ pub enum DeltaProjections {
     Two,
     /// One each for queries, keys and values together, gates, steps and decays.
     Four,
+    /// One each for queries, keys, values, gates, steps and decays.
+    Apart,
+    /// The same with a decay for each channel of a key; gates and decays are made from vectors of that width.
+    Channels {
+        /// The width.
+        rank: u64,
+    },
 }
 
 /// Heads that share keys and values in groups; as many groups as heads is plain attention, one group multi-query.
@@ -204,8 +211,10 @@ pub struct GroupedConfig {
     pub head_norms: Option<HeadNorms>,
     /// Rotary positions; absent in layers without positions.
     pub rotary: Option<RotaryConfig>,
-    /// Whether the query projection makes a gate too, whose sigmoid weighs the output.
-    pub gated: bool,
+    /// What makes a gate that weighs the output, where there is one.
+    pub gate: Option<OutputGate>,
+    /// What chooses the blocks of positions a query sees, where it sees a part of them.
+    pub blocks: Option<BlockIndexerConfig>,
     /// Width of a value.
     pub value_width: u64,
     /// Where values come from.
@@ -216,6 +225,28 @@ pub struct GroupedConfig {
     pub scale: f64,
     /// Window, softcap, sinks.
     pub detail: AttentionDetail,
+}
+
+/// What makes the gate of attention's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputGate {
+    /// The query projection, an element for each of the output.
+    InQuery,
+    /// A projection of its own, an element for each of the output.
+    Elements,
+    /// A projection of its own, one for each head.
+    Heads,
+}
+
+/// What chooses blocks of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockIndexerConfig {
+    /// Its heads.
+    pub heads: u64,
+    /// Width of its queries and of its one key.
+    pub width: u64,
+    /// Positions a query sees at most.
+    pub keep: u64,
 }
 
 /// Where the values of attention come from.
@@ -268,8 +299,8 @@ pub struct LatentConfig {
     pub value_width: u64,
     /// Biases of the first projections and of the output.
     pub bias: bool,
-    /// Rotary positions.
-    pub rotary: RotaryConfig,
+    /// Rotary positions; the part of a query or key that is rotated elsewhere is as it is where positions are left to other layers.
+    pub rotary: Option<RotaryConfig>,
     /// Factor on the scores.
     pub scale: f64,
     /// Positions a query sees at most, where an indexer chooses them.

@@ -5,9 +5,9 @@
 use types::DType;
 
 pub use super::attention::{
-    AttentionConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections, EntryIndexerConfig, FusedOrder,
-    GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, RotaryConfig, SelectionNorms, ShortConvConfig,
-    StateSpaceConfig, StateSpaceKind, Values,
+    AttentionConfig, BlockIndexerConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections,
+    EntryIndexerConfig, FusedOrder, GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, OutputGate,
+    RotaryConfig, SelectionNorms, ShortConvConfig, StateSpaceConfig, StateSpaceKind, Values,
 };
 pub use super::feed_forward::{
     BesideConfig, Correction, ExpertStorage, FeedForwardConfig, GateConfig, GatedConfig, GroupLimit, MixtureConfig,

@@ -56,6 +56,8 @@ pub struct MixtureConfig {
     pub storage: ExpertStorage,
     /// How many, and how many each token goes to.
     pub routing: Routing,
+    /// Experts that hand on what they are given: they are chosen and compute nothing.
+    pub idle: u64,
     /// How they are chosen.
     pub gate: GateConfig,
     /// Experts that every token also passes through.

@@ -6,6 +6,7 @@ mod class_defaults;
 pub mod decoder;
 pub mod deepseek_ocr;
 pub mod encoder;
+pub mod encoder_decoder;
 pub(crate) mod family;
 mod feed_forward;
 mod fields;
@@ -17,7 +18,6 @@ pub mod quantisation;
 pub mod shallow_resnet;
 pub mod t5;
 pub mod vision;
-pub mod whisper;
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub enum ModelConfig {
     /// An encoder of text and a decoder.
     T5(Box<t5::T5Config>),
     /// An encoder of sound and a decoder.
-    Whisper(Box<whisper::WhisperConfig>),
+    EncoderDecoder(Box<encoder_decoder::EncoderDecoderConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
 }
@@ -200,8 +200,8 @@ impl ModelConfig {
                 heads: Some(config.heads),
                 ..Facts::default()
             },
-            Self::Whisper(config) => Facts {
-                class: whisper::CLASS,
+            Self::EncoderDecoder(config) => Facts {
+                class: config.class(),
                 width: config.width,
                 intermediate: Some(config.decoder.inner),
                 layers: config.encoder.layers + config.decoder.layers,
@@ -245,7 +245,7 @@ impl ModelConfig {
             Self::Encoder(config) => Some(config.vocabulary),
             Self::ModernEncoder(config) => Some(config.vocabulary),
             Self::T5(config) => Some(config.vocabulary),
-            Self::Whisper(config) => Some(config.vocabulary),
+            Self::EncoderDecoder(config) => Some(config.vocabulary()),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -259,7 +259,7 @@ impl ModelConfig {
             Self::Encoder(config) => config.dtype,
             Self::ModernEncoder(config) => config.dtype,
             Self::T5(config) => config.dtype,
-            Self::Whisper(config) => config.dtype,
+            Self::EncoderDecoder(config) => config.dtype,
             Self::ShallowResnet(config) => config.dtype,
         }
     }
@@ -325,9 +325,9 @@ mod tests {
 
     #[test]
     fn an_unknown_family_says_what_it_has_that_no_family_here_has() {
-        let fsmt = problem(r#"{"model_type": "fsmt", "is_encoder_decoder": true, "alibi": false}"#);
-        assert!(fsmt.contains("`fsmt`") && fsmt.contains("a text encoder (`is_encoder_decoder`)"), "{fsmt}");
-        assert!(!fsmt.contains("alibi"), "{fsmt}");
+        let prophet = problem(r#"{"model_type": "prophetnet", "is_encoder_decoder": true, "alibi": false}"#);
+        assert!(prophet.contains("`prophetnet`") && prophet.contains("a text encoder (`is_encod"), "{prophet}");
+        assert!(!prophet.contains("alibi"), "{prophet}");
         let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
         assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);

@@ -51,6 +51,8 @@ pub(crate) struct Names {
     /// Norms of queries and of keys.
     pub(crate) head_norms: [&'static str; 2],
     pub(crate) fused_projection: &'static str,
+    /// The projection to the gate of its output.
+    pub(crate) output_gate: &'static str,
     /// Norms of a layer: in front of attention, behind it, in front of the feed-forward, behind it.
     pub(crate) layer_norms: [&'static str; 4],
     /// The feed-forward; empty where its projections belong to the layer itself. Projections of one without a gate.
@@ -64,6 +66,9 @@ pub(crate) struct Names {
     pub(crate) indexer: &'static str,
     /// Linear attention, and its norm that is gated.
     pub(crate) delta: &'static str,
+    pub(crate) delta_module: &'static str,
+    /// What makes decays for each channel.
+    pub(crate) forget_gate: &'static str,
     pub(crate) gated_norm: &'static str,
     /// State-space layer: its module and class; its norm is `gated_norm`.
     pub(crate) state_space_module: &'static str,
@@ -151,6 +156,7 @@ macro_rules! names {
             projections: ["q_proj", "k_proj", "v_proj", "o_proj"],
             head_norms: ["q_norm", "k_norm"],
             fused_projection: "qkv_proj",
+            output_gate: "gate_proj",
             layer_norms: $crate::config::names::NORMS_BEFORE,
             mlp_module: "mlp",
             mlp_modules: ["gate_proj", "up_proj", "down_proj"],
@@ -159,6 +165,8 @@ macro_rules! names {
             plain_activation: "act_fn",
             indexer: concat!($prefix, "Indexer"),
             delta: "GatedDeltaNet",
+            delta_module: "linear_attn",
+            forget_gate: concat!($prefix, "ForgetGate"),
             gated_norm: "RMSNormGated",
             state_space_module: "mamba",
             state_space: concat!($prefix, "Mixer"),

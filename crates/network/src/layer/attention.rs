@@ -1,10 +1,10 @@
 //! Attention with heads that share keys and values in groups: projections, norms, rotary positions, cache.
 
-use types::{ActivationKind, AttentionDetail, Op};
+use types::{ActivationKind, AttentionDetail, Chosen, Op};
 
-use super::{Linear, Norm, Rotary};
+use super::{BlockIndexer, Linear, Norm, Rotary};
 use crate::config::Names;
-use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig, Values};
+use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig, OutputGate, Values};
 use crate::{Backend, Builder, KeptSource, Module, NetworkError, Ops, Param};
 
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct GroupedAttention {
     value_norm: Option<Norm>,
     sinks: Option<Param>,
     rotary: Option<Rotary>,
+    gate: Option<Linear>,
+    blocks: Option<BlockIndexer>,
     config: GroupedConfig,
     layer: usize,
 }
@@ -77,7 +79,7 @@ impl GroupedAttention {
             let [all, shared] = [heads * head_width, key_value_heads * head_width];
             let [mixed, values] = [heads, key_value_heads].map(|heads| heads * config.value_width);
             let borrows = matches!(config.values, Values::OfLayer(_));
-            let gated = if config.gated { 2 } else { 1 };
+            let gated = if config.gate == Some(OutputGate::InQuery) { 2 } else { 1 };
             let mut linear = |name, sizes, bias| Linear::of_class(builder, name, names.linear, sizes, bias);
             let inputs = if config.fused.is_some() {
                 Inputs::Fused(linear(names.fused_projection, [width, all + 2 * shared], input_bias))
@@ -89,6 +91,11 @@ impl GroupedAttention {
                 }
             };
             let output = linear(output, [mixed, width], output_bias);
+            let gate = match config.gate {
+                None | Some(OutputGate::InQuery) => None,
+                Some(OutputGate::Elements) => Some(linear(names.output_gate, [width, mixed], false)),
+                Some(OutputGate::Heads) => Some(linear(names.output_gate, [width, heads], false)),
+            };
             let widths = match config.head_norms {
                 Some(HeadNorms::AllHeads) => [all, shared],
                 _ => [head_width; 2],
@@ -106,7 +113,11 @@ impl GroupedAttention {
                 (config.value_norm && !borrows).then(|| Norm::bare(builder, "v_norm", names.bare_norm, norm));
             let sinks = config.detail.sinks.then(|| builder.param("sinks", [heads]));
             let rotary = config.rotary.map(|rotary| Rotary::new(builder, names.rotary, rotary));
-            Self { module, inputs, output, norms, value_norm, sinks, rotary, config, layer }
+            let blocks = config
+                .blocks
+                .zip(config.rotary)
+                .map(|(blocks, rotary)| BlockIndexer::new(builder, names, width, (blocks, rotary), norm, layer));
+            Self { module, inputs, output, norms, value_norm, sinks, rotary, gate, blocks, config, layer }
         })
     }
 
@@ -136,7 +147,12 @@ impl GroupedAttention {
                 }
                 (None, _) => return Err(NetworkError::Prompt("attention without keys".into())),
             };
-            let detail = AttentionDetail { chunked: detail.chunked.map(|_| offset), ..detail };
+            let mut detail = AttentionDetail { chunked: detail.chunked.map(|_| offset), ..detail };
+            if let (Some(indexer), Some(blocks)) = (&self.blocks, self.config.blocks) {
+                indexer.score(b, x, offset)?;
+                // A query that sees chosen blocks has as many pairs as one that sees a window of so many positions.
+                detail = AttentionDetail { window: Some(blocks.keep), chosen: Chosen::Elsewhere, ..detail };
+            }
             let op = Op::Attention { causal: true, scale, fused: false, detail };
             let mixed = match self.sinks {
                 None => b.apply(op, &[&query, &keys, &values])?,
@@ -145,12 +161,18 @@ impl GroupedAttention {
                     b.apply(op, &[&query, &keys, &values, &sinks])?
                 }
             };
-            let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
-            let mut mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
+            let mut mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
+            let gate = match &self.gate {
+                None => gate,
+                Some(project) => Some(project.forward(b, x)?),
+            };
             if let Some(gate) = gate {
                 let gate = b.activation(ActivationKind::Sigmoid, &gate)?;
+                let each = b.shape(&gate).last() / heads;
+                let gate = b.reshape(&gate, [batch, length, heads, each])?;
                 mixed = b.multiply(&mixed, &gate)?;
             }
+            let mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
             self.output.forward(b, &mixed)
         })
     }
@@ -241,7 +263,7 @@ impl GroupedAttention {
                     }
                 };
                 let mut gate = None;
-                if self.config.gated {
+                if self.config.gate == Some(OutputGate::InQuery) {
                     // Each head's query, then its gate.
                     let both = b.reshape(&query, [batch, length, heads, 2 * head_width])?;
                     let mut half = |start| {

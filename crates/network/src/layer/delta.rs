@@ -27,19 +27,37 @@ enum Inputs {
     Two([Linear; 2]),
     /// Queries, keys and values; gates; steps; decays.
     Four([Linear; 4]),
+    /// Queries; keys; values; steps; then gates and decays, each of one projection or of two.
+    Apart(Box<([Linear; 4], [Vec<Linear>; 2])>),
 }
 
 impl GatedDelta {
     pub(crate) fn new(builder: &mut Builder, names: &Names, width: u64, config: DeltaConfig, norm: NormConfig) -> Self {
         let DeltaConfig { key_heads, value_heads, key_width, value_width, kernel, .. } = config;
         let (keys, values) = (key_heads * key_width, value_heads * value_width);
-        builder.module("linear_attn", names.delta, |builder, module| {
+        let is_apart = !matches!(config.projections, DeltaProjections::Two | DeltaProjections::Four);
+        builder.module(names.delta_module, names.delta, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("num_v_heads", value_heads);
             builder.setting("num_k_heads", key_heads);
             builder.setting("head_k_dim", key_width);
             builder.setting("head_v_dim", value_width);
-            let decay = [builder.param("dt_bias", [value_heads]), builder.param("A_log", [value_heads])];
+            let decays = match config.projections {
+                DeltaProjections::Channels { .. } => value_heads * key_width,
+                _ => value_heads,
+            };
+            let rates =
+                |builder: &mut Builder| [builder.param("dt_bias", [decays]), builder.param("A_log", [value_heads])];
+            let (decay, decay_projections) = match config.projections {
+                DeltaProjections::Channels { rank } => {
+                    builder.module("forget_gate", names.forget_gate, |builder, _| {
+                        let decay = rates(builder);
+                        let first = Linear::new(builder, "f_a_proj", width, rank, false);
+                        (decay, vec![first, Linear::new(builder, "f_b_proj", rank, decays, false)])
+                    })
+                }
+                _ => (rates(builder), Vec::new()),
+            };
             let channels = 2 * keys + values;
             let conv = builder.module("conv1d", "Conv1d", |builder, module| {
                 builder.setting("in_channels", channels);
@@ -58,10 +76,26 @@ impl GatedDelta {
                     linear("in_proj_b", value_heads),
                     linear("in_proj_a", value_heads),
                 ]),
+                DeltaProjections::Apart => {
+                    let first = ["q_proj", "k_proj"].map(|name| linear(name, keys));
+                    let [query, key] = first;
+                    let most = [query, key, linear("v_proj", values), linear("b_proj", value_heads)];
+                    let gates = [vec![linear("g_proj", values)], vec![linear("a_proj", value_heads)]];
+                    Inputs::Apart(Box::new((most, gates)))
+                }
+                DeltaProjections::Channels { rank } => {
+                    let first = ["q_proj", "k_proj"].map(|name| linear(name, keys));
+                    let [query, key] = first;
+                    let most = [query, key, linear("v_proj", values), linear("b_proj", value_heads)];
+                    let first = linear("g_a_proj", rank);
+                    let gates = vec![first, Linear::new(builder, "g_b_proj", rank, values, false)];
+                    Inputs::Apart(Box::new((most, [gates, decay_projections])))
+                }
             };
             let norm = NormConfig { kind: NormKind::Rms, ..norm };
-            let norm = Norm::new(builder, "norm", names.gated_norm, value_width, norm);
-            let output = Linear::new(builder, "out_proj", values, width, false);
+            let [norm_name, output] = if is_apart { ["o_norm", "o_proj"] } else { ["norm", "out_proj"] };
+            let norm = Norm::new(builder, norm_name, names.gated_norm, value_width, norm);
+            let output = Linear::new(builder, output, values, width, false);
             Self { module, inputs, conv, decay, norm, output, config }
         })
     }
@@ -88,6 +122,23 @@ impl GatedDelta {
                 }
                 Inputs::Four([mixed, gate, step, decay]) => {
                     [mixed.forward(b, x)?, gate.forward(b, x)?, step.forward(b, x)?, decay.forward(b, x)?]
+                }
+                Inputs::Apart(parts) => {
+                    let ([query, key, value, step], [gates, decays]) = parts.as_ref();
+                    let (query, key, value) = (query.forward(b, x)?, key.forward(b, x)?, value.forward(b, x)?);
+                    let mixed = b.concat(2, &[&query, &key, &value])?;
+                    let step = step.forward(b, x)?;
+                    let mut made = [x.clone(), x.clone()];
+                    for (made, projections) in made.iter_mut().zip([gates, decays]) {
+                        for projection in projections {
+                            *made = projection.forward(b, made)?;
+                        }
+                    }
+                    let [gate, mut decay] = made;
+                    if let DeltaProjections::Channels { .. } = self.config.projections {
+                        decay = b.reshape(&decay, [batch, length, value_heads, key_width])?;
+                    }
+                    [mixed, gate, step, decay]
                 }
             };
             let (conv, weight) = self.conv;

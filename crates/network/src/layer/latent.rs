@@ -15,7 +15,7 @@ pub(crate) struct LatentAttention {
     norm: Norm,
     expand: Linear,
     output: Linear,
-    rotary: Rotary,
+    rotary: Option<Rotary>,
     indexer: Option<Indexer>,
     config: LatentConfig,
     layer: usize,
@@ -59,8 +59,8 @@ impl LatentAttention {
             };
             let indexer = config
                 .indexer
-                .zip(config.query_rank)
-                .map(|(indexer, rank)| Indexer::new(builder, names, [width, rank], indexer, config.rotary, layer));
+                .zip(config.query_rank.zip(config.rotary))
+                .map(|(indexer, (rank, rotary))| Indexer::new(builder, names, [width, rank], indexer, rotary, layer));
             Self {
                 module,
                 query,
@@ -69,7 +69,7 @@ impl LatentAttention {
                 norm: Norm::new(builder, "kv_a_layernorm", names.norm, latent, norm),
                 expand: Linear::new(builder, "kv_b_proj", latent, heads * (plain_width + value_width), false),
                 output: Linear::new(builder, "o_proj", heads * value_width, width, bias),
-                rotary: Rotary::new(builder, names.rotary, config.rotary),
+                rotary: config.rotary.map(|rotary| Rotary::new(builder, names.rotary, rotary)),
                 config,
                 layer,
             }
@@ -97,14 +97,14 @@ impl LatentAttention {
             let query = b.permute(&query, [0, 2, 1, 3])?;
             let plain = b.slice(&query, 3, 0, plain_width)?;
             let turned = b.slice(&query, 3, plain_width, rotary_width)?;
-            let turned = self.rotary.forward(b, &turned, offset)?;
+            let turned = self.turned(b, turned, offset)?;
             let both = self.compress.forward(b, x)?;
             let latents = b.slice(&both, 2, 0, latent)?;
             let latents = self.norm.forward(b, &latents)?;
             let latents = b.reshape(&latents, [batch, 1, length, latent])?;
             let key = b.slice(&both, 2, latent, rotary_width)?;
             let key = b.reshape(&key, [batch, 1, length, rotary_width])?;
-            let key = self.rotary.forward(b, &key, offset)?;
+            let key = self.turned(b, key, offset)?;
             let (latents, keys) = b.cache(self.layer, latents, key, None)?;
             // One position at a time is cheaper without ever expanding the cache; the published code always expands.
             let mixed = if length == 1 && b.attention() == AttentionKind::Flash {
@@ -122,6 +122,11 @@ impl LatentAttention {
             let mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
             self.output.forward(b, &mixed)
         })
+    }
+
+    /// `x` rotated, where positions are told apart.
+    fn turned<B: Backend>(&self, b: &mut B, x: B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
+        self.rotary.as_ref().map_or_else(|| Ok(x.clone()), |rotary| rotary.forward(b, &x, offset))
     }
 
     /// Keys and values of all heads are made of all latents, then attention is plain.

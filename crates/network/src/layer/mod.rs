@@ -30,7 +30,7 @@ pub(crate) use conv::{Conv1d, Conv2d, Conv2dSettings};
 pub(crate) use delta::GatedDelta;
 pub(crate) use embedding::Embedding;
 pub(crate) use hyper::{HyperConnection, streams};
-pub(crate) use indexer::Indexer;
+pub(crate) use indexer::{BlockIndexer, Indexer};
 pub(crate) use latent::LatentAttention;
 pub(crate) use linear::Linear;
 pub(crate) use mlp::{ActivationLayer, GatedMlp, GatedMlpNames, PlainMlp, PlainMlpNames};

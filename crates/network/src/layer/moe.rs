@@ -83,7 +83,7 @@ impl MixtureOfExperts {
                     Experts::Stacked(StackedExperts::new(builder, names.experts, sizes, gate))
                 }
             };
-            let gate = Gate::new(builder, names, width, routing, config.gate);
+            let gate = Gate::new(builder, names, width, (routing, config.idle), config.gate);
             let inside = config.shared.filter(|_| !names.shared_beside);
             let shared = inside.map(|shared| SharedExperts::new(builder, names, width, (expert, gated), shared));
             let latent = config.latent.map(|latent| {
@@ -204,8 +204,14 @@ impl SharedExperts {
 }
 
 impl Gate {
-    fn new(builder: &mut Builder, names: &Names, width: u64, routing: Routing, config: GateConfig) -> Self {
-        let Routing { experts, per_token, .. } = routing;
+    fn new(
+        builder: &mut Builder,
+        names: &Names,
+        width: u64,
+        (routing, idle): (Routing, u64),
+        config: GateConfig,
+    ) -> Self {
+        let (experts, per_token) = (routing.experts + idle, routing.per_token);
         builder.module(names.gate_module, names.gate, |builder, module| {
             builder.setting("n_routed_experts", experts);
             builder.setting("top_k", per_token);

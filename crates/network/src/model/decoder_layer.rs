@@ -29,7 +29,7 @@ pub(super) struct Layer {
 
 #[derive(Debug)]
 enum Attention {
-    Grouped(GroupedAttention),
+    Grouped(Box<GroupedAttention>),
     Latent(Box<LatentAttention>),
     Delta(GatedDelta),
     Compressed(Box<CompressedAttention>),
@@ -76,7 +76,7 @@ impl Layer {
             builder.setting("layer_idx", index);
             let attention = match layer.attention {
                 AttentionConfig::Grouped(part) => {
-                    Attention::Grouped(GroupedAttention::new(builder, names, width, part, norm, index))
+                    Attention::Grouped(Box::new(GroupedAttention::new(builder, names, width, part, norm, index)))
                 }
                 AttentionConfig::Latent(part) => {
                     Attention::Latent(Box::new(LatentAttention::new(builder, names, width, part, norm, index)))
@@ -372,7 +372,9 @@ pub(super) fn kept(layer: &LayerConfig, width: u64) -> CacheLayer {
                 (_, Some(_)) if config.detail.chunked.is_some() => CacheKind::Chunked,
                 (_, Some(_)) => CacheKind::Sliding,
             };
-            growing(kind, config.key_value_heads * (config.head_width + config.value_width), config.detail.window)
+            let indexed = config.blocks.map_or(0, |blocks| blocks.width);
+            let elements = config.key_value_heads * (config.head_width + config.value_width) + indexed;
+            growing(kind, elements, config.detail.window)
         }
         AttentionConfig::Latent(config) => {
             let indexed = config.indexer.map_or(0, |indexer| indexer.width);

@@ -7,6 +7,7 @@ pub mod deepseek_ocr;
 mod distil_layer;
 pub mod encoder;
 mod encoder_attention;
+pub mod encoder_decoder;
 pub mod modern_encoder;
 mod patch_tower;
 mod sam;
@@ -14,7 +15,6 @@ pub mod shallow_resnet;
 mod square_tower;
 pub mod t5;
 pub mod vision_language;
-pub mod whisper;
 
 use types::{DType, ImageWorkload, Shape, Spec, Stage};
 
@@ -34,10 +34,10 @@ pub enum Model {
     Encoder(Box<encoder::Encoder>),
     /// An encoder of text with rotary positions.
     ModernEncoder(Box<modern_encoder::ModernEncoder>),
-    /// An encoder of text and a decoder.
+    /// T5: an encoder of text and a decoder.
     T5(Box<t5::T5>),
-    /// An encoder of sound and a decoder.
-    Whisper(Box<whisper::Whisper>),
+    /// An encoder of text or of sound and a decoder.
+    EncoderDecoder(Box<encoder_decoder::EncoderDecoder>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(Box<shallow_resnet::ShallowResnet>),
 }
@@ -82,7 +82,7 @@ macro_rules! whichever {
             Self::Encoder($model) => $does,
             Self::ModernEncoder($model) => $does,
             Self::T5($model) => $does,
-            Self::Whisper($model) => $does,
+            Self::EncoderDecoder($model) => $does,
             Self::ShallowResnet($model) => $does,
         }
     };
@@ -102,7 +102,9 @@ impl Model {
                 Self::ModernEncoder(Box::new(modern_encoder::ModernEncoder::new(config)))
             }
             ModelConfig::T5(config) => Self::T5(Box::new(t5::T5::new(config))),
-            ModelConfig::Whisper(config) => Self::Whisper(Box::new(whisper::Whisper::new(config))),
+            ModelConfig::EncoderDecoder(config) => {
+                Self::EncoderDecoder(Box::new(encoder_decoder::EncoderDecoder::new(config)))
+            }
             ModelConfig::ShallowResnet(config) => {
                 Self::ShallowResnet(Box::new(shallow_resnet::ShallowResnet::new(config)))
             }
@@ -126,7 +128,7 @@ impl Model {
             Self::Language(model) => Some(model.cache()),
             Self::VisionLanguage(model) => Some(model.cache()),
             Self::T5(model) => Some(model.cache()),
-            Self::Whisper(model) => Some(model.cache()),
+            Self::EncoderDecoder(model) => Some(model.cache()),
             _ => None,
         }
     }
@@ -139,14 +141,17 @@ impl Model {
 
     /// Whether a decoder attends to what an encoder makes of the prompt.
     pub fn has_encoder(&self) -> bool {
-        matches!(self, Self::T5(_) | Self::Whisper(_))
+        matches!(self, Self::T5(_) | Self::EncoderDecoder(_))
     }
 
     /// What its encoder is given for a prompt of `positions`, the activations being `dtype`; absent without an encoder.
     pub fn source(&self, batch: u64, positions: u64, dtype: DType) -> Option<Spec> {
         match self {
             Self::T5(_) => Some(Spec::activation([batch, positions], DType::Int64)),
-            Self::Whisper(model) => Some(Spec::activation([batch, model.config().frequencies, 2 * positions], dtype)),
+            Self::EncoderDecoder(model) => Some(match model.config().frequencies {
+                None => Spec::activation([batch, positions], DType::Int64),
+                Some(frequencies) => Spec::activation([batch, frequencies, 2 * positions], dtype),
+            }),
             _ => None,
         }
     }
@@ -154,7 +159,7 @@ impl Model {
     /// The length of every prompt, where there is only one.
     pub fn prompt_length(&self) -> Option<u64> {
         match self {
-            Self::Whisper(model) => Some(model.config().source_positions),
+            Self::EncoderDecoder(model) if model.hears() => Some(model.config().source_positions),
             _ => None,
         }
     }
@@ -162,7 +167,7 @@ impl Model {
     /// Most tokens of the decoder, where a table of positions bounds them and nothing goes on behind it.
     pub fn most_tokens(&self) -> Option<u64> {
         match self {
-            Self::Whisper(model) => Some(model.config().positions),
+            Self::EncoderDecoder(model) => model.most_tokens(),
             _ => None,
         }
     }
@@ -179,7 +184,7 @@ impl Model {
     pub fn start_token(&self) -> Option<u64> {
         match self {
             Self::T5(model) => Some(model.start_token()),
-            Self::Whisper(model) => Some(model.config().start_token),
+            Self::EncoderDecoder(model) => Some(model.config().start_token),
             _ => None,
         }
     }

@@ -164,7 +164,7 @@ pub enum Op {
         keep: u64,
     },
     /// Linear attention by the gated delta rule: `q` and `k [B, S, G, K]`, `v [B, S, H, V]`, steps and decays `[B, S, H]`,
-    /// bias and rate of the decay `[H]` to `[B, S, H, V]`. The state belongs to the backend.
+    /// bias and rate of the decay `[H]`, or decays of each channel `[B, S, H, K]` with their bias `[H * K]`, to `[B, S, H, V]`. The state belongs to the backend.
     GatedDelta {
         /// Positions processed at a time.
         chunk: u64,

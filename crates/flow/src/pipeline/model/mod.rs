@@ -188,7 +188,8 @@ impl LoadedModel {
             Model::DeepseekOcr(_) => "dsocr-standard-v1",
             Model::VisionLanguage(_) => "vlm-standard-v1",
             Model::Language(_) | Model::T5(_) => "llm-standard-v1",
-            Model::Whisper(_) => "audio-standard-v1",
+            Model::EncoderDecoder(model) if model.hears() => "audio-standard-v1",
+            Model::EncoderDecoder(_) => "llm-standard-v1",
             Model::Encoder(_) | Model::ModernEncoder(_) => "encoder-standard-v1",
             Model::ShallowResnet(_) => "image-standard-v1",
         }

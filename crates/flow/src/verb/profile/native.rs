@@ -45,7 +45,7 @@ pub fn profile(
 ) -> Result<Profile, UserError> {
     check(&model, request)?;
     engine::rehearse(&model.network)?;
-    if let Model::Whisper(_) = model.network {
+    if let Model::EncoderDecoder(_) = model.network {
         let why = "audio inputs can only be modelled".to_owned();
         return Err(engine::EngineError::NotComputed { class: model.config.facts().class, why }.into());
     }

@@ -259,7 +259,7 @@ fn read(
     }))
 }
 
-fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProblem> {
+pub(super) fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProblem> {
     let width = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);
     let [plain_width, rotary_width] = [width("qk_nope_head_dim", 128)?, width("qk_rope_head_dim", 64)?];
     let stated = rotary(fields, 10_000.0, rotary_width)?;
@@ -278,7 +278,7 @@ fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProb
         rotary_width,
         value_width: width("v_head_dim", 128)?,
         bias: fields.flag_or("attention_bias", false)?,
-        rotary: RotaryConfig { form, ..stated },
+        rotary: Some(RotaryConfig { form, ..stated }),
         scale: stretch * stretch / ((plain_width + rotary_width) as f64).sqrt(),
         keep: None,
         indexer: None,

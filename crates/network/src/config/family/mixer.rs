@@ -7,7 +7,7 @@ use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, Correction, DecoderConfig, FeedForwardConfig, GateConfig, GroupedConfig, HeadNorms, HybridConfig,
-    MixtureConfig, ScoreKind, ShortConvConfig, StateSpaceConfig, StateSpaceKind,
+    MixtureConfig, NormPlacement, OutputGate, ScoreKind, ShortConvConfig, StateSpaceConfig, StateSpaceKind,
 };
 use crate::config::fields::Fields;
 
@@ -69,6 +69,23 @@ pub(crate) const LFM2_MOE: Family = Family {
     },
 };
 
+pub(crate) const LFM3: Family = Family {
+    home: "transformers.models.lfm3.modeling_lfm3",
+    names: Names {
+        final_norm: LFM2.names.final_norm,
+        layer_norms: ["operator_norm", "post_operator_norm", "ffn_norm", "post_ffn_norm"],
+        output_gate: "g_proj",
+        mlp_module: LFM2.names.mlp_module,
+        mlp_modules: LFM2.names.mlp_modules,
+        ..names!("Lfm3")
+    },
+    definitions: Definitions {
+        layer: "h = x + post_operator_norm(mixer(operator_norm(x))); y = h + post_ffn_norm(feed_forward(ffn_norm(h))), \
+                where the mixer is a gated convolution in most layers and self_attn in the others",
+        ..LFM2.definitions
+    },
+};
+
 pub(crate) const MLLAMA: Family = Family {
     home: "transformers.models.mllama.modeling_mllama",
     names: Names {
@@ -82,7 +99,7 @@ pub(crate) const MLLAMA: Family = Family {
 };
 
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&FALCON_H1, &LFM2, &LFM2_MOE, &MLLAMA];
+pub(crate) const FAMILIES: &[&Family] = &[&FALCON_H1, &LFM2, &LFM2_MOE, &LFM3, &MLLAMA];
 
 /// Tokens of pictures, which have rows in the table of embeddings and none in the head.
 const PICTURE_TOKENS: u64 = 8;
@@ -153,6 +170,44 @@ pub(in crate::config) fn read_lfm2_moe(fields: &Fields<'_>) -> Result<DecoderCon
     let mut decoder = lfm2(fields, &LFM2_MOE, sizes)?;
     for (_, layer) in decoder.layers.iter_mut().enumerate().filter(|(index, _)| *index as u64 >= dense) {
         layer.feed_forward = FeedForwardConfig::Mixture(mixture);
+    }
+    Ok(decoder)
+}
+
+/// LFM2 with windows in most of its attention, gates of its heads, and norms behind both parts.
+pub(in crate::config) fn read_lfm3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read_with(fields, 1_000_000.0)?;
+    let gate = fields.flag_or("use_attention_gate", true)?.then_some(OutputGate::Heads);
+    let bias = fields.flag_or("attention_bias", false)?;
+    let attention = GroupedConfig {
+        head_norms: Some(HeadNorms::EachHead),
+        gate,
+        input_bias: bias,
+        output_bias: bias,
+        ..sizes.grouped()
+    };
+    let window = fields.size_or_none("sliding_window")?;
+    let kernel = fields.at_most("conv_L_cache", fields.size_or("conv_L_cache", 7)?, 1 << 10)?;
+    let conv = ShortConvConfig { kernel, bias: fields.flag_or("conv_bias", false)? };
+    let kinds = fields.text_list("layer_types")?;
+    if kinds.len() as u64 != sizes.layers {
+        let expected = format!("{} entries, one for each layer", sizes.layers);
+        return Err(fields.wrong("layer_types", format!("a list of {}", kinds.len()), expected));
+    }
+    let mixer = |kind: &String| match kind.as_str() {
+        "conv" => Ok(AttentionConfig::ShortConv(conv)),
+        "full_attention" => Ok(AttentionConfig::Grouped(attention)),
+        "sliding_attention" => Ok(AttentionConfig::Grouped(attention.with_window(window))),
+        other => {
+            let expected = "`conv`, `full_attention` or `sliding_attention`";
+            Err(fields.wrong("layer_types", format!("\"{other}\""), expected))
+        }
+    };
+    let mixers = kinds.iter().map(mixer).collect::<Result<Vec<_>, _>>()?;
+    let mut decoder = sizes.decoder(&LFM3, |index| (mixers[index], sizes.gated()));
+    decoder.tied_embeddings = fields.ties(true)?;
+    if fields.flag_or("use_sandwich_norm", true)? {
+        decoder.norm.placement = NormPlacement::Around;
     }
     Ok(decoder)
 }

@@ -35,6 +35,7 @@ pub(super) fn mixture(
         latent: None,
         storage: ExpertStorage::Listed,
         routing: Routing { experts, per_token, normalise: true, scale: 1.0, scores_inputs: false },
+        idle: 0,
         gate: PLAIN_GATE,
         shared: None,
     })

@@ -14,6 +14,7 @@ pub(super) mod gemma;
 pub(super) mod gemma3n;
 pub(super) mod gemma4;
 pub(super) mod gpt_oss;
+pub(super) mod kimi;
 pub(super) mod llama;
 pub(super) mod llama4;
 pub(crate) mod llava;
@@ -37,8 +38,14 @@ pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
     const LATER: &[&Family] =
         &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY, &deci::FAMILY];
-    const READERS: [&[&Family]; 5] =
-        [dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES];
+    const READERS: [&[&Family]; 6] = [
+        kimi::FAMILIES,
+        dense::FAMILIES,
+        sparse::FAMILIES,
+        classic::FAMILIES,
+        qwen_next::FAMILIES,
+        state_space::FAMILIES,
+    ];
     let own = [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten().copied();
     let own = own.chain(deepseek::LATER.iter().copied());
     own.chain(described::rows().map(|row| &row.family))

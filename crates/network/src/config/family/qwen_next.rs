@@ -6,7 +6,7 @@ use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, DeltaConfig, DeltaProjections, FeedForwardConfig, GroupedConfig, HeadNorms,
-    MixtureConfig, NormKind, SharedConfig,
+    MixtureConfig, NormKind, OutputGate, SharedConfig,
 };
 use crate::config::fields::Fields;
 
@@ -103,7 +103,7 @@ fn read(
         input_bias: bias,
         output_bias: bias,
         head_norms: Some(HeadNorms::EachHead),
-        gated: true,
+        gate: Some(OutputGate::InQuery),
         ..sizes.grouped()
     };
     let bounded = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);

@@ -46,7 +46,8 @@ impl Sizes {
     pub(super) fn read_inner(fields: &Fields<'_>, theta: f64, intermediate: u64) -> Result<Self, ConfigProblem> {
         let heads = fields.at_most("num_attention_heads", fields.size("num_attention_heads")?, MOST_HEADS)?;
         let width = fields.size("hidden_size")?;
-        let layers = fields.layers("num_hidden_layers")?;
+        let layers = fields.spelling(&["num_hidden_layers", "num_layers"]).unwrap_or("num_hidden_layers");
+        let layers = fields.layers(layers)?;
         let key_value_heads = fields.size_or("num_key_value_heads", heads)?;
         fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
         let head_width = match fields.optional_size("head_dim")? {
@@ -139,7 +140,8 @@ impl Sizes {
             fused: None,
             head_norms: None,
             rotary: Some(self.rotary),
-            gated: false,
+            gate: None,
+            blocks: None,
             value_width: self.head_width,
             values: Values::Own,
             value_norm: false,

@@ -49,6 +49,7 @@ pub(super) const fn llama(
         head_norms: (HeadNorms::EachHead, Switch::Never),
         positions: HALVES,
         one_key_head_if: None,
+        gate: None,
         feed_forward: FeedForward::Gated,
         activation: ActivationKind::Silu,
         experts: None,
@@ -125,14 +126,23 @@ const CORRECTED: GateConfig = GateConfig {
     ..PLAIN_GATE
 };
 
+/// The same correction kept as a parameter, in front of a shared expert of a width of its own.
+pub(super) const LEARNED: Experts = Experts {
+    gate: GateConfig { correction: Some(Correction::Parameter), ..CORRECTED },
+    shared_inner: &["shared_expert_intermediate_size"],
+    ..EVERYWHERE
+};
+
 /// Experts in every layer.
 pub(super) const EVERYWHERE: Experts = Experts {
     count: &["num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"],
     inner: &["moe_intermediate_size", "intermediate_size"],
     shared: &[],
+    shared_inner: &[],
     gate: PLAIN_GATE,
     normalised: true,
     dense: (&[], 0),
+    dense_listed: None,
 };
 
 /// The same, each as wide as the feed-forward of a dense layer.

@@ -16,7 +16,7 @@ use super::sizes::{Sizes, activation_of};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GateConfig, GatedConfig, GroupedConfig, HeadNorms,
-    MixtureConfig, NormKind, NormPlacement, PlainConfig, PositionsConfig,
+    MixtureConfig, NormKind, NormPlacement, OutputGate, PlainConfig, PositionsConfig, SharedConfig,
 };
 use crate::config::fields::Fields;
 
@@ -40,6 +40,7 @@ pub(in crate::config) struct Described {
     positions: Positions,
     /// A flag that leaves one head of keys and values for all queries; set unless the file says otherwise.
     one_key_head_if: Option<&'static str>,
+    gate: Option<OutputGate>,
     feed_forward: FeedForward,
     /// The nonlinearity, where the file names none.
     activation: ActivationKind,
@@ -86,11 +87,15 @@ struct Experts {
     count: &'static [&'static str],
     inner: &'static [&'static str],
     shared: &'static [&'static str],
+    /// The field that says how wide those are together, where one does.
+    shared_inner: &'static [&'static str],
     gate: GateConfig,
     /// Whether scores of the chosen ones sum to one, where the file does not say.
     normalised: bool,
     /// Dense layers at the front: the fields that say how many, and the default.
     dense: (&'static [&'static str], u64),
+    /// Dense layers that `mlp_only_layers` lists, and those where the file lists none.
+    dense_listed: Option<&'static [u64]>,
 }
 
 /// Which layers see a window.
@@ -180,6 +185,7 @@ impl Described {
             output_bias: self.biases[1].is_on(fields)?,
             fused: self.fused,
             head_norms: self.head_norms.1.is_on(fields)?.then_some(self.head_norms.0),
+            gate: self.gate,
             rotary: attention.rotary.filter(|_| matches!(self.positions, Positions::Rotary(..))),
             ..attention
         })
@@ -226,14 +232,33 @@ impl Experts {
             let name = names.iter().find(|name| fields.states(name)).or(names.first());
             name.map_or(Ok(default), |name| fields.count_or(name, default))
         };
-        let always = shared(stated(self.shared, u64::from(!self.shared.is_empty()))?, inner);
+        let always = match self.shared_inner.first() {
+            None => shared(stated(self.shared, u64::from(!self.shared.is_empty()))?, inner),
+            Some(name) => {
+                let inner = fields.count_or(name, 0)?;
+                (inner > 0).then_some(SharedConfig { count: None, inner, gated: false })
+            }
+        };
         let mut mixture = MixtureConfig { gate: self.gate, shared: always, ..mixture(fields, sizes, count, inner)? };
         mixture.routing.normalise = fields.flag_or("norm_topk_prob", self.normalised)?;
-        for name in ["routed_scaling_factor", "route_scale", "router_scaling_factor"] {
+        for name in [
+            "routed_scaling_factor",
+            "route_scale",
+            "router_scaling_factor",
+            "moe_routed_scaling_factor",
+            "moe_router_scaling_factor",
+        ] {
             mixture.routing.scale *= fields.number_or(name, 1.0)?;
         }
         let first = stated(self.dense.0, self.dense.1)?;
-        let mixes = sizes.listed(fields, "mlp_layer_types", ["dense", "sparse"], |index| index >= first)?;
+        let listed = match self.dense_listed {
+            None => Vec::new(),
+            Some(default) => fields.optional_counts("mlp_only_layers")?.unwrap_or_else(|| default.to_vec()),
+        };
+        let every = if self.dense_listed.is_some() { fields.size_or("decoder_sparse_step", 1)? } else { 1 };
+        let mixes = sizes.listed(fields, "mlp_layer_types", ["dense", "sparse"], |index| {
+            index >= first && !listed.contains(&index) && (index + 1).is_multiple_of(every)
+        })?;
         Ok((mixes, FeedForwardConfig::Mixture(mixture)))
     }
 }
