@@ -23,25 +23,33 @@ const BARS: usize = 30;
 
 /// Values of one latency with its distribution.
 struct Values {
-    title: &'static str,
+    title: String,
     values: Vec<Nanos>,
     stated: Option<Latency>,
 }
 
-/// Histograms of TTFT, TPOT and E2EL; absent where no request got an output.
+/// Histograms of TTFT, TPOT and E2EL; absent where no request got an output. Where a load ran twice, its requests are those that were
+/// sent while the server was recorded, and so are the percentiles.
 pub(super) fn histograms(run: &RunView<'_>) -> Option<String> {
     let view = run.serving.as_ref()?;
-    let load = &view.serving.load;
+    let recorded = view.serving.recorded.as_ref();
+    let load = recorded.unwrap_or(&view.serving.load);
+    let title =
+        |plain, short| if recorded.is_some() { format!("{short} while the server was recorded") } else { plain };
     let requests = || view.slowest.iter().map(|(_, request)| request);
     let shown = [
         Values {
-            title: "time to first token (TTFT)",
+            title: title("time to first token (TTFT)".to_owned(), "TTFT"),
             values: requests().filter_map(|request| request.ttft_ns).collect(),
             stated: load.ttft,
         },
-        Values { title: "time per output token (TPOT)", values: view.per_token_ns.clone(), stated: load.tpot },
         Values {
-            title: "end-to-end latency (E2EL)",
+            title: title("time per output token (TPOT)".to_owned(), "TPOT"),
+            values: view.per_token_ns.clone(),
+            stated: load.tpot,
+        },
+        Values {
+            title: title("end-to-end latency (E2EL)".to_owned(), "E2EL"),
             values: requests().filter_map(|request| request.latency_ns).collect(),
             stated: load.e2el,
         },
@@ -63,7 +71,7 @@ fn histogram(svg: &mut String, shown: &Values, left: f64, wide: f64) {
     let most = shown.values.iter().copied().max().unwrap_or_default();
     let x = |time: f64| left + wide * time / most.get() as f64;
     // Writing to a string cannot fail.
-    let _ = writeln!(svg, "<text x=\"{left:.1}\" y=\"12\" class=\"t\">{}</text>", escape(shown.title));
+    let _ = writeln!(svg, "<text x=\"{left:.1}\" y=\"12\" class=\"t\">{}</text>", escape(&shown.title));
     bars(svg, &shown.values, left, wide);
     let _ =
         writeln!(svg, "<line x1=\"{left:.1}\" y1=\"{BOTTOM}\" x2=\"{:.1}\" y2=\"{BOTTOM}\" class=\"g\"/>", left + wide);
@@ -130,6 +138,19 @@ mod tests {
         assert!(svg.contains("<title>2 requests from 31.2 ms to 37.5 ms</title>"), "{svg}");
         assert_eq!(svg.matches("class=\"whisker\"").count(), 9);
         assert!(svg.contains(">p99 50.0 ms<") && !svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_requests_that_are_drawn() {
+        let mut metrics = sample_serving::traced();
+        let served = metrics.served.serving.as_mut().unwrap();
+        let mut recorded = served.load.clone();
+        let slower = |quantile: &mut types::Quantile| quantile.ns = quantile.ns + quantile.ns;
+        recorded.ttft.iter_mut().for_each(|ttft| slower(&mut ttft.p99));
+        served.recorded = Some(recorded);
+        let svg = histograms(&analysis::view::run(&metrics)).unwrap();
+        assert!(svg.contains(">p99 100 ms<") && !svg.contains(">p99 50.0 ms<"), "{svg}");
+        assert!(svg.contains(">TTFT while the server was recorded<"), "{svg}");
     }
 
     #[test]
