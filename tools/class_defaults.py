@@ -27,6 +27,7 @@ LEFT_OUT = {"dtype", "torch_dtype", "architectures", "id2label", "quantization_c
 OLDER_NAMES = {"bloom": {"hidden_size": "n_embed"}, "falcon": {"hidden_size": "n_embed"}}
 # Fields that published files state and a class takes without declaring them.
 UNDECLARED = {
+    "deberta-v2": ["conv_kernel_size", "norm_rel_ebd", "position_buckets", "share_att_key"],
     "deepseek_v4": ["compress_ratios"],
     "falcon_h1": ["head_dim"],
     "gemma4_text": ["num_global_key_value_heads"],

@@ -232,6 +232,9 @@ fn what_cannot_be_read_exactly_is_refused_with_the_field() {
     };
     let method = refused(json!({"quant_method": "hqq"}));
     assert!(method.contains("`quantization_config.quant_method` is \"hqq\"") && method.contains("awq"), "{method}");
+    assert!(method.contains("the nearest is `gptq`"), "{method}");
+    let unheard = refused(json!({"quant_method": "own"}));
+    assert!(unheard.contains("leave `quantization_config` out"), "{unheard}");
     let bits = refused(json!({"quant_method": "gptq", "bits": 3}));
     assert!(bits.contains("`quantization_config.bits` is 3"), "{bits}");
 }

@@ -161,7 +161,7 @@ pub fn classes() -> &'static [Class] {
         let mut all = CLASSES.to_vec();
         let seeing = qwen_vl::WHOLE.iter().chain(&llava::WHOLE).flat_map(|names| of_seeing(names));
         let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
-        let encoders = encoder::FAMILIES.iter().flat_map(|family| of_encoder(family));
+        let encoders = encoder::FAMILIES.iter().flat_map(|(_, family)| of_encoder(family));
         let both = t5::FAMILIES.iter().flat_map(|family| of_t5(family));
         let both = both.chain(encoder_decoder::FAMILIES.iter().flat_map(of_both));
         let families = families().flat_map(of_family);
@@ -262,6 +262,7 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.pooler, "y = tanh(dense(x)) of the first position"),
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
         (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
+        ("ConvLayer", "y = LayerNorm(layer(x) + tanh(conv(x)))"),
     ];
     let parts: &[_] = if family.variant == EncoderVariant::Distil { &distil } else { &bert };
     heads.iter().chain(parts).map(|(name, definition)| class(name, family.home, definition)).collect()

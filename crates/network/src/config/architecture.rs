@@ -27,6 +27,7 @@ enum Reader {
     By(ReadConfig),
     Described(&'static Described),
     Paired(&'static EncoderDecoderFamily),
+    Encoding(&'static encoder::EncoderFamily),
 }
 
 /// Every architecture: those with readers of their own, then those that are rows of data.
@@ -42,7 +43,11 @@ pub(super) fn architectures() -> &'static [Architecture] {
             model_type: family.kind,
             read: Reader::Paired(family),
         });
-        ARCHITECTURES.iter().copied().chain(paired).chain(described).collect()
+        let encoders = encoder::FAMILIES.iter().flat_map(|(model_type, family)| {
+            let named = |name| Architecture { name, model_type, read: Reader::Encoding(family) };
+            family.classes.into_iter().map(named)
+        });
+        ARCHITECTURES.iter().copied().chain(encoders).chain(paired).chain(described).collect()
     });
     &ALL
 }
@@ -130,26 +135,6 @@ const ARCHITECTURES: &[Architecture] = &[
         seeing(family::qwen_vl::read_3_5_moe(fields))
     }),
     decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
-    encoder("BertModel", "bert", |fields| encoding(fields, &encoder::BERT)),
-    encoder("BertForMaskedLM", "bert", |fields| encoding(fields, &encoder::BERT)),
-    encoder("BertForSequenceClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
-    encoder("BertForTokenClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
-    encoder("DistilBertModel", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
-    encoder("DistilBertForMaskedLM", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
-    encoder("DistilBertForSequenceClassification", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
-    encoder("DistilBertForTokenClassification", "distilbert", |fields| encoding(fields, &encoder::DISTILBERT)),
-    encoder("RobertaModel", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
-    encoder("RobertaForMaskedLM", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
-    encoder("RobertaForSequenceClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
-    encoder("RobertaForTokenClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
-    encoder("XLMRobertaModel", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
-    encoder("XLMRobertaForMaskedLM", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
-    encoder("XLMRobertaForSequenceClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
-    encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
-    encoder("CamembertModel", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
-    encoder("CamembertForMaskedLM", "camembert", |fields| encoding(fields, &encoder::CAMEMBERT)),
-    encoder("Data2VecTextModel", "data2vec-text", |fields| encoding(fields, &encoder::DATA2VEC)),
-    encoder("Data2VecTextForMaskedLM", "data2vec-text", |fields| encoding(fields, &encoder::DATA2VEC)),
     encoder("ModernBertModel", "modernbert", modern),
     encoder("ModernBertForMaskedLM", "modernbert", modern),
     encoder("ModernBertForSequenceClassification", "modernbert", modern),
@@ -300,6 +285,7 @@ impl Architecture {
         match self.read {
             Reader::By(read) => read(fields),
             Reader::Described(row) => boxed(described::read(fields, row)),
+            Reader::Encoding(family) => encoding(fields, family),
             Reader::Paired(family) => family.read(fields).map(|config| ModelConfig::EncoderDecoder(Box::new(config))),
         }
     }

@@ -1,4 +1,4 @@
-//! Encoders of text: BERT, DistilBERT, RoBERTa and XLM-RoBERTa, as embedders, rerankers, classifiers and with their first head.
+//! Encoders of text: BERT and what is made of its parts, as embedders, rerankers, classifiers and with their first head.
 
 use types::{ActivationKind, DType};
 
@@ -25,10 +25,22 @@ pub struct EncoderConfig {
     pub inner: u64,
     /// Its nonlinearity.
     pub activation: ActivationKind,
-    /// Rows of the table of positions.
+    /// Rows of the table of positions; none where there is no table.
     pub positions: u64,
     /// Kinds of segments; none where segments are not told apart.
     pub segments: u64,
+    /// Width of the tables of embeddings, which are projected to that of the hidden states where it is another.
+    pub embedding_width: u64,
+    /// Width of what stands in front of the scores of tokens.
+    pub(crate) head_width: u64,
+    /// Tables that are added to the embedding of a token, and how often each is read.
+    pub(crate) tables: Vec<(&'static str, u64, u64)>,
+    /// How scores depend on the distance of two positions, where they do.
+    pub(crate) distances: Option<DistancesConfig>,
+    /// Layers whose weights serve all others too: as many as there are sets of weights.
+    pub(crate) sets: u64,
+    /// Longest text that is attended to as a whole, where longer ones are not modelled.
+    pub(crate) longest: Option<u64>,
     /// Added to the variance in norms.
     pub epsilon: f64,
     /// Whether the head over tokens shares the table of embeddings.
@@ -37,6 +49,26 @@ pub struct EncoderConfig {
     pub dtype: DType,
     /// How the checkpoint is quantised, where it is.
     pub quantisation: Option<Quantisation>,
+}
+
+/// How scores depend on the distance of two positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DistancesConfig {
+    /// A score of each head for every range of distances: so many ranges.
+    Buckets(u64),
+    /// Embeddings of distances that queries and keys are multiplied with.
+    Embedded {
+        /// Distances to either side.
+        span: u64,
+        /// Whether the embeddings are normed.
+        normed: bool,
+        /// Whether the projections of queries and keys serve distances too.
+        shared: bool,
+        /// Whether distances are multiplied with queries, and with keys.
+        with: [bool; 2],
+        /// Taps of the convolution beside the first layer; zero without one.
+        kernel: u64,
+    },
 }
 
 /// What stands behind an encoder.
@@ -75,6 +107,47 @@ pub(crate) struct EncoderFamily {
     pub(crate) first_position: u64,
     /// How it differs from BERT.
     pub(crate) variant: EncoderVariant,
+    /// Projections to queries, keys and values.
+    pub(crate) inputs: [&'static str; 3],
+    /// Which heads have a pooler.
+    pub(crate) pooled: Pooled,
+    /// Whether the sum of embeddings is normed.
+    pub(crate) embedding_norm: bool,
+    /// Norms in front of attention and of the feed-forward and behind all layers, where a family has them instead of those behind
+    /// the sums: the first is in the module of attention, the last in that of the encoder unless it begins with a dot.
+    pub(crate) norms_before: Option<[&'static str; 3]>,
+    /// The projection of embeddings to the width of the hidden states, and whether it has a bias.
+    pub(crate) projection: (&'static str, bool),
+    /// Fields with the widths of embeddings and of what stands in front of the scores of tokens.
+    widths: [&'static str; 2],
+    /// The module of the head over tokens, where it is neither BERT's nor RoBERTa's; empty where only a bias stands behind the table.
+    pub(crate) tokens_module: Option<&'static str>,
+    /// Tables that are added to the embedding of a token: name, the field with the rows, how often it is read, and the flag
+    /// without which there is none.
+    tables: &'static [(&'static str, &'static str, u64, Option<&'static str>)],
+    /// Families whose scores depend on distances.
+    distances: Distances,
+    /// The field that says how many sets of weights the layers share.
+    sets: Option<&'static str>,
+}
+
+/// Whether a pooler stands behind an encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pooled {
+    /// In front of scores of the whole text alone.
+    Never,
+    /// Where no head stands behind it too.
+    Alone,
+    /// Whatever head stands behind it.
+    Always,
+}
+
+/// What makes scores depend on distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Distances {
+    Nothing,
+    Buckets,
+    Embedded,
 }
 
 /// Encoders that differ in more than names.
@@ -112,22 +185,32 @@ macro_rules! encoder_family {
             module: $module,
             first_position: $first,
             variant: $variant,
+            inputs: ["query", "key", "value"],
+            pooled: Pooled::Alone,
+            embedding_norm: true,
+            norms_before: None,
+            projection: ("embeddings_project", true),
+            widths: ["embedding_size"; 2],
+            tokens_module: None,
+            tables: &[],
+            distances: Distances::Nothing,
+            sets: None,
         }
     };
 }
 
-pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, EncoderVariant::Bert);
-pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, EncoderVariant::Roberta);
-pub(crate) const CAMEMBERT: EncoderFamily =
+pub(crate) static BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, EncoderVariant::Bert);
+pub(crate) static ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, EncoderVariant::Roberta);
+pub(crate) static CAMEMBERT: EncoderFamily =
     encoder_family!("Camembert", "camembert", "roberta", 2, EncoderVariant::Roberta);
-pub(crate) const DATA2VEC: EncoderFamily = EncoderFamily {
+pub(crate) static DATA2VEC: EncoderFamily = EncoderFamily {
     home: "transformers.models.data2vec.modeling_data2vec_text",
     ..encoder_family!("Data2VecText", "data2vec", "data2vec_text", 2, EncoderVariant::Roberta)
 };
-pub(crate) const XLM_ROBERTA: EncoderFamily =
+pub(crate) static XLM_ROBERTA: EncoderFamily =
     encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, EncoderVariant::Roberta);
 
-pub(crate) const DISTILBERT: EncoderFamily = EncoderFamily {
+pub(crate) static DISTILBERT: EncoderFamily = EncoderFamily {
     embeddings: "Embeddings",
     encoder: "Transformer",
     layer: "TransformerBlock",
@@ -136,8 +219,110 @@ pub(crate) const DISTILBERT: EncoderFamily = EncoderFamily {
     ..encoder_family!("DistilBert", "distilbert", "distilbert", 0, EncoderVariant::Distil)
 };
 
-/// Every family of encoders.
-pub(crate) const FAMILIES: [&EncoderFamily; 6] = [&BERT, &DISTILBERT, &ROBERTA, &CAMEMBERT, &DATA2VEC, &XLM_ROBERTA];
+pub(crate) static ERNIE: EncoderFamily = EncoderFamily {
+    tables: &[("task_type_embeddings", "task_type_vocab_size", 1, Some("use_task_id"))],
+    ..encoder_family!("Ernie", "ernie", "ernie", 0, EncoderVariant::Bert)
+};
+pub(crate) static MEGATRON: EncoderFamily = EncoderFamily {
+    embedding_norm: false,
+    norms_before: Some(["ln", "ln", "ln"]),
+    ..encoder_family!("MegatronBert", "megatron_bert", "bert", 0, EncoderVariant::Bert)
+};
+pub(crate) static BIG_BIRD: EncoderFamily = EncoderFamily {
+    pooler: "Linear",
+    pooled: Pooled::Always,
+    ..encoder_family!("BigBird", "big_bird", "bert", 0, EncoderVariant::Bert)
+};
+pub(crate) static LAYOUTLM: EncoderFamily = EncoderFamily {
+    pooled: Pooled::Always,
+    tables: &[
+        ("x_position_embeddings", "max_2d_position_embeddings", 2, None),
+        ("y_position_embeddings", "max_2d_position_embeddings", 2, None),
+        ("h_position_embeddings", "max_2d_position_embeddings", 1, None),
+        ("w_position_embeddings", "max_2d_position_embeddings", 1, None),
+    ],
+    ..encoder_family!("LayoutLM", "layoutlm", "layoutlm", 0, EncoderVariant::Bert)
+};
+pub(crate) static ROBERTA_PRE: EncoderFamily = EncoderFamily {
+    norms_before: Some(["LayerNorm", "intermediate.LayerNorm", ".LayerNorm"]),
+    ..encoder_family!("RobertaPreLayerNorm", "roberta_prelayernorm", "roberta_prelayernorm", 2, EncoderVariant::Roberta)
+};
+pub(crate) static XLM_ROBERTA_XL: EncoderFamily = EncoderFamily {
+    embedding_norm: false,
+    norms_before: Some(["self_attn_layer_norm", "LayerNorm", "LayerNorm"]),
+    ..encoder_family!("XLMRobertaXL", "xlm_roberta_xl", "roberta", 2, EncoderVariant::Roberta)
+};
+pub(crate) static MPNET: EncoderFamily = EncoderFamily {
+    attention: ["MPNetAttention", "MPNetSelfAttention", "MPNetAttention"],
+    inputs: ["q", "k", "v"],
+    distances: Distances::Buckets,
+    ..encoder_family!("MPNet", "mpnet", "mpnet", 2, EncoderVariant::Roberta)
+};
+pub(crate) static ELECTRA: EncoderFamily = EncoderFamily {
+    pooled: Pooled::Never,
+    tokens_module: Some("generator_predictions"),
+    heads: ["ElectraClassificationHead", "ElectraGeneratorPredictions"],
+    ..encoder_family!("Electra", "electra", "electra", 0, EncoderVariant::Roberta)
+};
+pub(crate) static REMBERT: EncoderFamily = EncoderFamily {
+    projection: ("embedding_hidden_mapping_in", true),
+    widths: ["input_embedding_size", "output_embedding_size"],
+    tokens_module: Some("cls.predictions"),
+    heads: ["RemBertClassificationHead", "RemBertLMPredictionHead"],
+    ..encoder_family!("RemBert", "rembert", "rembert", 0, EncoderVariant::Bert)
+};
+pub(crate) static ALBERT: EncoderFamily = EncoderFamily {
+    encoder: "AlbertTransformer",
+    projection: ("embedding_hidden_mapping_in", true),
+    tokens_module: Some("predictions"),
+    heads: ["AlbertClassificationHead", "AlbertMLMHead"],
+    pooler: "Linear",
+    sets: Some("num_hidden_groups"),
+    ..encoder_family!("Albert", "albert", "albert", 0, EncoderVariant::Bert)
+};
+pub(crate) static BERT_GENERATION: EncoderFamily = EncoderFamily {
+    classes: [
+        "BertGenerationEncoder",
+        "BertGenerationDecoder",
+        "BertGenerationForSequenceClassification",
+        "BertGenerationForTokenClassification",
+    ],
+    pooled: Pooled::Never,
+    tokens_module: Some(""),
+    heads: ["BertGenerationHead", "BertGenerationOnlyLMHead"],
+    ..encoder_family!("BertGeneration", "bert_generation", "bert", 0, EncoderVariant::Bert)
+};
+pub(crate) static DEBERTA_V2: EncoderFamily = EncoderFamily {
+    pooled: Pooled::Never,
+    attention: ["DebertaV2Attention", "DisentangledSelfAttention", "DebertaV2SelfOutput"],
+    inputs: ["query_proj", "key_proj", "value_proj"],
+    pooler: "ContextPooler",
+    projection: ("embed_proj", false),
+    distances: Distances::Embedded,
+    ..encoder_family!("DebertaV2", "deberta_v2", "deberta", 0, EncoderVariant::Bert)
+};
+
+/// Every family of encoders, by `model_type`.
+pub(crate) static FAMILIES: &[(&str, &EncoderFamily)] = &[
+    ("bert", &BERT),
+    ("distilbert", &DISTILBERT),
+    ("roberta", &ROBERTA),
+    ("xlm-roberta", &XLM_ROBERTA),
+    ("camembert", &CAMEMBERT),
+    ("data2vec-text", &DATA2VEC),
+    ("ernie", &ERNIE),
+    ("megatron-bert", &MEGATRON),
+    ("big_bird", &BIG_BIRD),
+    ("layoutlm", &LAYOUTLM),
+    ("roberta-prelayernorm", &ROBERTA_PRE),
+    ("xlm-roberta-xl", &XLM_ROBERTA_XL),
+    ("mpnet", &MPNET),
+    ("electra", &ELECTRA),
+    ("rembert", &REMBERT),
+    ("albert", &ALBERT),
+    ("bert-generation", &BERT_GENERATION),
+    ("deberta-v2", &DEBERTA_V2),
+];
 
 /// Most labels that are taken seriously.
 const MOST_LABELS: u64 = 1 << 20;
@@ -159,6 +344,9 @@ impl EncoderConfig {
         if fields.flag_or("is_decoder", false)? {
             return Err(fields.wrong("is_decoder", true, "false: an encoder sees every position"));
         }
+        if let Some(count) = fields.optional_size("inner_group_num")?.filter(|count| *count != 1) {
+            return Err(fields.wrong("inner_group_num", count, "1: one layer for each group of layers"));
+        }
         let class = class_of(fields)?;
         let at = class.and_then(|class| match class.as_str() {
             // The head over tokens again, under the name it has where the layers see backwards only.
@@ -171,6 +359,9 @@ impl EncoderConfig {
             Some(2) => EncoderHead::Classes(labels(fields)?),
             Some(_) => EncoderHead::TokenClasses(labels(fields)?),
         };
+        if matches!(family.tokens_module, Some("")) && !matches!(head, EncoderHead::Pooled | EncoderHead::Tokens) {
+            return Err(fields.wrong("architectures", "another head", "the encoder or its scores of tokens"));
+        }
         let (width, heads) = (fields.size_or("hidden_size", 768)?, fields.size_or("num_attention_heads", 12)?);
         let layers = fields.size_or("num_hidden_layers", 12)?;
         fields.at_most("num_hidden_layers", layers, super::fields::MOST_LAYERS)?;
@@ -189,13 +380,101 @@ impl EncoderConfig {
             heads,
             inner: fields.size_or(inner, 3072)?,
             activation: known.ok_or_else(|| fields.wrong(name, activation, "gelu, relu or silu"))?,
-            positions: fields.size_or("max_position_embeddings", 512)?,
-            segments: if distil { 0 } else { fields.size_or("type_vocab_size", 2)? },
+            positions: if family.distances != Distances::Embedded || fields.flag_or("position_biased_input", true)? {
+                fields.size_or("max_position_embeddings", 512)?
+            } else {
+                0
+            },
+            segments: if distil { 0 } else { family.segments(fields)? },
+            embedding_width: fields.optional_size(family.widths[0])?.unwrap_or(width),
+            head_width: match family.tokens_module {
+                None | Some("") => width,
+                Some(_) => fields.optional_size(family.widths[1])?.unwrap_or(width),
+            },
+            tables: family.tables(fields)?,
+            distances: family.distances(fields)?,
+            sets: family.sets.map_or(Ok(layers), |name| fields.size_or(name, 1))?.min(layers),
+            longest: family.longest(fields)?,
             epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
             tied_embeddings: fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
         })
+    }
+}
+
+impl EncoderFamily {
+    /// Kinds of segments.
+    fn segments(&self, fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
+        match self.module {
+            "mpnet" => Ok(0),
+            "bert" if self.tokens_module == Some("") => Ok(0),
+            "deberta" => fields.count_or("type_vocab_size", 0),
+            _ => fields.size_or("type_vocab_size", 2),
+        }
+    }
+
+    fn tables(&self, fields: &Fields<'_>) -> Result<Vec<(&'static str, u64, u64)>, ConfigProblem> {
+        let mut found = Vec::new();
+        for (name, rows, reads, flag) in self.tables {
+            if flag.is_none_or(|flag| fields.flag_or(flag, false).unwrap_or(true)) {
+                found.push((*name, fields.size(rows)?, *reads));
+            }
+        }
+        Ok(found)
+    }
+
+    fn distances(&self, fields: &Fields<'_>) -> Result<Option<DistancesConfig>, ConfigProblem> {
+        match self.distances {
+            Distances::Nothing => Ok(None),
+            Distances::Buckets => Ok(Some(DistancesConfig::Buckets(fields.size("relative_attention_num_buckets")?))),
+            Distances::Embedded if !fields.flag_or("relative_attention", false)? => Ok(None),
+            Distances::Embedded => {
+                let positive = |name: &str| {
+                    fields.integer_or(name, -1).map(|found| u64::try_from(found).ok().filter(|found| *found > 0))
+                };
+                let span = match (positive("position_buckets")?, positive("max_relative_positions")?) {
+                    (Some(span), _) | (None, Some(span)) => span,
+                    (None, None) => fields.size_or("max_position_embeddings", 512)?,
+                };
+                let kinds = if fields.is_text("pos_att_type") {
+                    let text = fields.optional_text("pos_att_type")?.unwrap_or_default();
+                    text.split('|').map(|kind| kind.trim().to_lowercase()).collect()
+                } else {
+                    fields.text_list("pos_att_type")?
+                };
+                let norms = fields.optional_text("norm_rel_ebd")?.unwrap_or_default();
+                for (name, default) in [
+                    ("position_buckets", "none"),
+                    ("norm_rel_ebd", "none"),
+                    ("share_att_key", "false"),
+                    ("conv_kernel_size", "0"),
+                    ("pos_att_type", "none"),
+                ] {
+                    fields.left_open(name, default);
+                }
+                Ok(Some(DistancesConfig::Embedded {
+                    span: fields.at_most("max_relative_positions", span, 1 << 20)?,
+                    normed: norms.split('|').any(|norm| norm.trim() == "layer_norm"),
+                    shared: fields.flag_or("share_att_key", false)?,
+                    with: ["c2p", "p2c"].map(|kind| kinds.iter().any(|known| known == kind)),
+                    kernel: fields.at_most("conv_kernel_size", fields.count_or("conv_kernel_size", 0)?, 1 << 10)?,
+                }))
+            }
+        }
+    }
+
+    /// BigBird attends to blocks of texts that are longer than this, whose cost is not modelled.
+    fn longest(&self, fields: &Fields<'_>) -> Result<Option<u64>, ConfigProblem> {
+        if self.module != "bert" || self.pooler != "Linear" {
+            return Ok(None);
+        }
+        let kind = fields.optional_text("attention_type")?.unwrap_or_else(|| "block_sparse".to_owned());
+        if kind == "original_full" {
+            return Ok(None);
+        }
+        let blocks = 5 + 2 * fields.size_or("num_random_blocks", 3)?;
+        Ok(Some(blocks.saturating_mul(fields.size_or("block_size", 64)?)))
     }
 }
 

@@ -35,7 +35,8 @@ pub enum ConfigProblem {
     NotAnObject,
     /// A network that is not known here.
     #[error(
-        "architecture `{asked}` is not supported; the nearest is `{nearest}`; it would need {missing} (supported families: {known})"
+        "architecture `{asked}` is not supported; the nearest is `{nearest}`; it would need {missing}; to model it as the nearest, \
+         set `architectures` to [\"{nearest}\"] in a copy of the file (supported families: {known})"
     )]
     UnknownArchitecture {
         /// What the file names.

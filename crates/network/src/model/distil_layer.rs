@@ -44,7 +44,7 @@ impl DistilLayer {
     ) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let mixed = b.scope(self.attention, &[x], |b| {
-                let mixed = attend(b, x, &self.inputs, config)?;
+                let mixed = attend(b, x, &self.inputs, config, None)?;
                 self.mixed.forward(b, &mixed)
             })?;
             let x = b.add(&mixed, x)?;

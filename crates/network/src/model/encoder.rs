@@ -5,8 +5,8 @@ use types::{ActivationKind, Op};
 use super::Prompt;
 use super::decoder::finish;
 use super::distil_layer::DistilLayer;
-use super::encoder_attention::attend;
-use crate::config::encoder::{EncoderConfig, EncoderHead, EncoderVariant};
+use super::encoder_attention::{Distances, attend};
+use crate::config::encoder::{EncoderConfig, EncoderHead, EncoderVariant, Pooled};
 use crate::layer::{Embedding, LayerNorm, Linear};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param, Repetition};
 
@@ -18,7 +18,12 @@ pub struct Encoder {
     model: Module,
     embeddings: Embeddings,
     encoder: Module,
+    distances: Option<Distances>,
     layers: Vec<Layer>,
+    /// Behind all layers, in the module of the encoder or behind it.
+    norm: Option<LayerNorm>,
+    /// A pooler beside a head that makes nothing of it.
+    aside: Option<Pooler>,
     head: Head,
     config: EncoderConfig,
 }
@@ -27,9 +32,14 @@ pub struct Encoder {
 struct Embeddings {
     module: Module,
     words: Embedding,
-    positions: Embedding,
+    positions: Option<Embedding>,
     segments: Option<Embedding>,
-    norm: LayerNorm,
+    /// Further tables, and how often each is read.
+    more: Vec<(Embedding, u64)>,
+    norm: Option<LayerNorm>,
+    /// To the width of the hidden states, and whether it stands behind the norm and the module.
+    projection: Option<Linear>,
+    projects_last: bool,
 }
 
 #[derive(Debug)]
@@ -44,6 +54,10 @@ struct BertLayer {
     attention: Module,
     core: Module,
     inputs: [Linear; 3],
+    /// In front of attention and of the feed-forward, where no norms stand behind the sums.
+    before: Option<[LayerNorm; 2]>,
+    /// What projects distances, where queries and keys are not projected alike.
+    distances: Option<[Option<Linear>; 2]>,
     mixed: Added,
     intermediate: (Module, Linear),
     output: Added,
@@ -54,7 +68,7 @@ struct BertLayer {
 struct Added {
     module: Module,
     dense: Linear,
-    norm: LayerNorm,
+    norm: Option<LayerNorm>,
 }
 
 #[derive(Debug)]
@@ -78,13 +92,19 @@ enum Head {
         own: Option<Linear>,
         bias: Option<Param>,
     },
+    /// The table of embeddings, or a matrix, and a bias.
+    Table {
+        own: Option<Linear>,
+        bias: Param,
+    },
     /// Hidden states as they are.
     Absent,
 }
 
 #[derive(Debug)]
 struct Pooler {
-    module: Module,
+    /// Absent where the projection is all there is.
+    module: Option<Module>,
     dense: Linear,
 }
 
@@ -94,7 +114,8 @@ impl Encoder {
         let family = config.family;
         let mut builder = Builder::new(config.class());
         let pooled = match config.head {
-            EncoderHead::Pooled => family.variant != EncoderVariant::Distil,
+            _ if family.pooled == Pooled::Always => true,
+            EncoderHead::Pooled => family.variant != EncoderVariant::Distil && family.pooled == Pooled::Alone,
             EncoderHead::Classes(_) => family.variant == EncoderVariant::Bert,
             EncoderHead::TokenClasses(_) | EncoderHead::Tokens => false,
         };
@@ -106,30 +127,43 @@ impl Encoder {
             let embeddings = Embeddings::new(builder, config);
             let distil = family.variant == EncoderVariant::Distil;
             let name = if distil { "transformer" } else { "encoder" };
-            let (encoder, layers) = builder.module(name, family.encoder, |builder, module| {
-                let (_, layers) = builder.list("layer", Repetition::Sequential, config.layers, |builder, index| {
+            let last = family.norms_before.map(|[_, _, last]| last);
+            let (encoder, (distances, layers, norm)) = builder.module(name, family.encoder, |builder, module| {
+                let distances = config.distances.map(|distances| Distances::new(builder, config, distances));
+                let (_, layers) = builder.list("layer", Repetition::Sequential, config.sets, |builder, index| {
                     Layer::new(builder, index, config)
                 });
-                (module, layers)
+                let inside = last.filter(|last| !last.starts_with('.'));
+                let norm = inside.map(|name| LayerNorm::new(builder, name, config.width, config.epsilon));
+                (module, (distances, layers, norm))
             });
+            let outside = last.and_then(|last| last.strip_prefix('.'));
+            let outside = outside.map(|name| LayerNorm::new(builder, name, config.width, config.epsilon));
+            let norm = norm.or(outside);
             let pooler = pooled.then(|| {
+                let dense = |builder: &mut Builder, name| Linear::new(builder, name, config.width, config.width, true);
+                if family.pooler == "Linear" {
+                    return Pooler { module: None, dense: dense(builder, "pooler") };
+                }
                 builder.module("pooler", family.pooler, |builder, module| Pooler {
-                    module,
-                    dense: Linear::new(builder, "dense", config.width, config.width, true),
+                    module: Some(module),
+                    dense: dense(builder, "dense"),
                 })
             });
-            (module, embeddings, encoder, layers, pooler)
+            (module, embeddings, (encoder, distances, layers, norm), pooler)
         };
-        let (model, embeddings, encoder, layers, pooler) = match config.head {
+        let (model, embeddings, (encoder, distances, layers, norm), pooler) = match config.head {
             EncoderHead::Pooled => {
                 let root = builder.current();
                 parts(&mut builder, root)
             }
             _ => builder.module(family.module, family.classes[0], parts),
         };
+        let is_aside = matches!(config.head, EncoderHead::TokenClasses(_) | EncoderHead::Tokens);
+        let (pooler, aside) = if is_aside { (None, pooler) } else { (pooler, None) };
         let head = Head::new(&mut builder, config, pooler);
         let blueprint = finish(builder, config.quantisation.as_ref());
-        Self { blueprint, model, embeddings, encoder, layers, head, config: config.clone() }
+        Self { blueprint, model, embeddings, encoder, distances, layers, norm, aside, head, config: config.clone() }
     }
 
     /// Its modules and parameters.
@@ -139,37 +173,66 @@ impl Encoder {
 
     /// What the head makes of token ids `[B, S]`.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
+        let length = b.shape(&prompt.input).dims()[1];
+        if let Some(longest) = self.config.longest.filter(|longest| *longest < length) {
+            let why = format!("{length} tokens; attention to blocks of more than {longest} is not modelled");
+            return Err(NetworkError::Prompt(why));
+        }
         let run = |b: &mut B| {
             let embedded = self.embeddings.forward(b, &prompt.input, self.config.family.first_position)?;
             b.scope(self.encoder, &[&embedded], |b| {
                 let mut x = embedded.clone();
-                for layer in &self.layers {
-                    x = layer.forward(b, &x, &self.config)?;
+                let distances = match &self.distances {
+                    None => None,
+                    Some(distances) => Some((distances, distances.table(b, length)?)),
+                };
+                for index in 0..self.config.layers {
+                    // Layers that share weights do so in a row.
+                    let layer = &self.layers[(index * self.config.sets / self.config.layers) as usize];
+                    let made = layer.forward(b, &x, &self.config, distances.as_ref())?;
+                    x = match &self.distances {
+                        Some(distances) if index == 0 => distances.beside(b, &x, made)?,
+                        _ => made,
+                    };
                 }
-                Ok(x)
+                self.norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, &x))
             })
         };
         // The root is entered by whoever reads the network.
         let hidden =
             if self.model == self.blueprint.root() { run(b)? } else { b.scope(self.model, &[&prompt.input], run)? };
+        if let Some(pooler) = &self.aside {
+            pooler.forward(b, &hidden)?;
+        }
         self.head.forward(b, &hidden, self)
     }
 }
 
 impl Embeddings {
     fn new(builder: &mut Builder, config: &EncoderConfig) -> Self {
-        builder.module("embeddings", config.family.embeddings, |builder, module| Self {
-            module,
-            words: Embedding::new(builder, "word_embeddings", config.vocabulary, config.width),
-            positions: Embedding::new(builder, "position_embeddings", config.positions, config.width),
-            segments: (config.segments > 0)
-                .then(|| Embedding::new(builder, "token_type_embeddings", config.segments, config.width)),
-            norm: LayerNorm::new(builder, "LayerNorm", config.width, config.epsilon),
-        })
+        let (family, width) = (config.family, config.embedding_width);
+        let (name, bias) = family.projection;
+        let mut made = builder.module("embeddings", family.embeddings, |builder, module| {
+            let mut table = |name, rows: u64| Embedding::new(builder, name, rows, width);
+            let words = table("word_embeddings", config.vocabulary);
+            let positions = (config.positions > 0).then(|| table("position_embeddings", config.positions));
+            let segments = (config.segments > 0).then(|| table("token_type_embeddings", config.segments));
+            let more = config.tables.iter().map(|(name, rows, reads)| (table(name, *rows), *reads)).collect();
+            // DeBERTa projects in front of the norm.
+            let inside =
+                (width != config.width && !bias).then(|| Linear::new(builder, name, width, config.width, bias));
+            let normed = if inside.is_some() { config.width } else { width };
+            let norm = family.embedding_norm.then(|| LayerNorm::new(builder, "LayerNorm", normed, config.epsilon));
+            Self { module, words, positions, segments, more, norm, projection: inside, projects_last: bias }
+        });
+        if bias && width != config.width {
+            made.projection = Some(Linear::new(builder, name, width, config.width, bias));
+        }
+        made
     }
 
     fn forward<B: Backend>(&self, b: &mut B, ids: &B::Tensor, first: u64) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[ids], |b| {
+        let x = b.scope(self.module, &[ids], |b| {
             let mut x = self.words.forward(b, ids)?;
             let [length, width] = [b.shape(&x).dims()[1], b.shape(&x).last()];
             if let Some(segments) = &self.segments {
@@ -178,17 +241,34 @@ impl Embeddings {
                 let segment = b.reshape(&segment, [1, 1, width])?;
                 x = b.add(&x, &segment)?;
             }
-            let table = self.positions.table(b)?;
-            let rows = b.shape(&table).dims()[0];
-            if first + length > rows {
-                let most = rows.saturating_sub(first);
-                return Err(NetworkError::Prompt(format!("{length} tokens; this encoder has {most} positions")));
+            if let Some(positions) = &self.positions {
+                let table = positions.table(b)?;
+                let rows = b.shape(&table).dims()[0];
+                if first + length > rows {
+                    let most = rows.saturating_sub(first);
+                    return Err(NetworkError::Prompt(format!("{length} tokens; this encoder has {most} positions")));
+                }
+                let places = b.slice(&table, 0, first, length)?;
+                let places = b.reshape(&places, [1, length, width])?;
+                x = b.add(&x, &places)?;
             }
-            let places = b.slice(&table, 0, first, length)?;
-            let places = b.reshape(&places, [1, length, width])?;
-            let x = b.add(&x, &places)?;
-            self.norm.forward(b, &x)
-        })
+            for (table, reads) in &self.more {
+                for _ in 0..*reads {
+                    let rows = table.forward(b, ids)?;
+                    x = b.add(&x, &rows)?;
+                }
+            }
+            let x = self
+                .projection
+                .as_ref()
+                .filter(|_| !self.projects_last)
+                .map_or_else(|| Ok(x.clone()), |last| last.forward(b, &x))?;
+            self.norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, &x))
+        })?;
+        self.projection
+            .as_ref()
+            .filter(|_| self.projects_last)
+            .map_or_else(|| Ok(x.clone()), |last| last.forward(b, &x))
     }
 }
 
@@ -200,9 +280,15 @@ impl Layer {
         }
     }
 
-    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, config: &EncoderConfig) -> Result<B::Tensor, NetworkError> {
+    fn forward<B: Backend>(
+        &self,
+        b: &mut B,
+        x: &B::Tensor,
+        config: &EncoderConfig,
+        distances: Option<&(&Distances, B::Tensor)>,
+    ) -> Result<B::Tensor, NetworkError> {
         match self {
-            Self::Bert(layer) => layer.forward(b, x, config),
+            Self::Bert(layer) => layer.forward(b, x, config, distances),
             Self::Distil(layer) => layer.forward(b, x, config),
         }
     }
@@ -213,33 +299,52 @@ impl BertLayer {
         let &EncoderConfig { family, width, inner, .. } = config;
         builder.module(index.to_string(), family.layer, |builder, module| {
             builder.setting("hidden_size", width);
-            let (attention, core, inputs, mixed) =
+            let norm = |builder: &mut Builder, name| LayerNorm::new(builder, name, width, config.epsilon);
+            let normed = family.norms_before.is_none().then_some(config.epsilon);
+            let (attention, first, (core, inputs, distances), mixed) =
                 builder.module("attention", family.attention[0], |builder, attention| {
-                    let (core, inputs) = builder.module("self", family.attention[1], |builder, core| {
+                    let first = family.norms_before.map(|[name, _, _]| norm(builder, name));
+                    let core = builder.module("self", family.attention[1], |builder, core| {
                         builder.setting("num_attention_heads", config.heads);
-                        let mut linear = |name| Linear::new(builder, name, width, width, true);
-                        (core, [linear("query"), linear("key"), linear("value")])
+                        let inputs = family.inputs.map(|name| Linear::new(builder, name, width, width, true));
+                        (core, inputs, Distances::projections(builder, config))
                     });
-                    let mixed = Added::new(builder, family.attention[2], [width, width], config.epsilon);
-                    (attention, core, inputs, mixed)
+                    let mixed = Added::new(builder, family.attention[2], [width, width], normed);
+                    (attention, first, core, mixed)
                 });
+            let second = family.norms_before.map(|[_, name, _]| norm(builder, name));
             let intermediate = builder.module("intermediate", family.intermediate, |builder, module| {
                 (module, Linear::new(builder, "dense", width, inner, true))
             });
-            let output = Added::new(builder, family.output, [inner, width], config.epsilon);
-            Self { module, attention, core, inputs, mixed, intermediate, output }
+            let output = Added::new(builder, family.output, [inner, width], normed);
+            let before = first.zip(second).map(|(first, second)| [first, second]);
+            Self { module, attention, core, inputs, before, distances, mixed, intermediate, output }
         })
     }
 
-    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, config: &EncoderConfig) -> Result<B::Tensor, NetworkError> {
+    fn forward<B: Backend>(
+        &self,
+        b: &mut B,
+        x: &B::Tensor,
+        config: &EncoderConfig,
+        distances: Option<&(&Distances, B::Tensor)>,
+    ) -> Result<B::Tensor, NetworkError> {
+        let normed = |b: &mut B, at: usize, x: &B::Tensor| {
+            self.before.as_ref().map_or_else(|| Ok(x.clone()), |norms| norms[at].forward(b, x))
+        };
         b.scope(self.module, &[x], |b| {
             let x = b.scope(self.attention, &[x], |b| {
-                let mixed = b.scope(self.core, &[x], |b| attend(b, x, &self.inputs, config))?;
+                let given = normed(b, 0, x)?;
+                let mixed = b.scope(self.core, &[&given], |b| {
+                    let distances = distances.map(|(distances, table)| (*distances, table, self.distances.as_ref()));
+                    attend(b, &given, &self.inputs, config, distances)
+                })?;
                 self.mixed.forward(b, &mixed, x)
             })?;
+            let given = normed(b, 1, &x)?;
             let (module, dense) = &self.intermediate;
-            let inner = b.scope(*module, &[&x], |b| {
-                let inner = dense.forward(b, &x)?;
+            let inner = b.scope(*module, &[&given], |b| {
+                let inner = dense.forward(b, &given)?;
                 b.activation(config.activation, &inner)
             })?;
             self.output.forward(b, &inner, &x)
@@ -248,11 +353,11 @@ impl BertLayer {
 }
 
 impl Added {
-    fn new(builder: &mut Builder, class: &'static str, [inputs, outputs]: [u64; 2], epsilon: f64) -> Self {
+    fn new(builder: &mut Builder, class: &'static str, [inputs, outputs]: [u64; 2], epsilon: Option<f64>) -> Self {
         builder.module("output", class, |builder, module| Self {
             module,
             dense: Linear::new(builder, "dense", inputs, outputs, true),
-            norm: LayerNorm::new(builder, "LayerNorm", outputs, epsilon),
+            norm: epsilon.map(|epsilon| LayerNorm::new(builder, "LayerNorm", outputs, epsilon)),
         })
     }
 
@@ -260,7 +365,7 @@ impl Added {
         b.scope(self.module, &[x], |b| {
             let x = self.dense.forward(b, x)?;
             let x = b.add(&x, before)?;
-            self.norm.forward(b, &x)
+            self.norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, &x))
         })
     }
 }
@@ -300,6 +405,7 @@ impl Head {
                 let own = Some(Linear::new(builder, "vocab_projector", width, vocabulary, true));
                 Self::Tokens { dense, norm, own, bias: None }
             }
+            (EncoderHead::Tokens, _) if config.family.tokens_module.is_some() => Self::tokens(builder, config),
             (EncoderHead::Tokens, _) => {
                 let own = !config.tied_embeddings;
                 let head = |builder: &mut Builder, norm: &str| {
@@ -329,6 +435,26 @@ impl Head {
         }
     }
 
+    /// Scores of tokens behind a dense layer of another width, or behind the hidden states themselves.
+    fn tokens(builder: &mut Builder, config: &EncoderConfig) -> Self {
+        let &EncoderConfig { width, vocabulary, head_width, .. } = config;
+        let class = config.family.heads[1];
+        match config.family.tokens_module.unwrap_or_default() {
+            "" => builder.module("lm_head", class, |builder, _| {
+                let own = (!config.tied_embeddings).then(|| Linear::new(builder, "decoder", width, vocabulary, false));
+                Self::Table { own, bias: builder.param("bias", [vocabulary]) }
+            }),
+            name => builder.module(name, class, |builder, _| {
+                let dense = Linear::new(builder, "dense", width, head_width, true);
+                let norm = LayerNorm::new(builder, "LayerNorm", head_width, config.epsilon);
+                let bias = Some(builder.param("bias", [vocabulary]));
+                let own = (!config.tied_embeddings || head_width != config.embedding_width)
+                    .then(|| Linear::new(builder, "decoder", head_width, vocabulary, false));
+                Self::Tokens { dense, norm, own, bias }
+            }),
+        }
+    }
+
     /// `hidden [B, S, O]`.
     fn forward<B: Backend>(&self, b: &mut B, hidden: &B::Tensor, encoder: &Encoder) -> Result<B::Tensor, NetworkError> {
         match self {
@@ -350,6 +476,19 @@ impl Head {
                 scores.forward(b, &x)
             }
             Self::Absent => Ok(hidden.clone()),
+            Self::Table { own, bias } => {
+                let bias = b.param(*bias)?;
+                match own {
+                    Some(own) => {
+                        let scores = own.forward(b, hidden)?;
+                        b.add(&scores, &bias)
+                    }
+                    None => {
+                        let table = encoder.embeddings.words.table(b)?;
+                        b.apply(Op::Linear, &[hidden, &table, &bias])
+                    }
+                }
+            }
             Self::TokenClasses(scores) => scores.forward(b, hidden),
             Self::Tokens { dense, norm, own, bias } => {
                 let x = dense.forward(b, hidden)?;
@@ -380,12 +519,16 @@ impl Head {
 
 impl Pooler {
     fn forward<B: Backend>(&self, b: &mut B, hidden: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[hidden], |b| {
+        let run = |b: &mut B| {
             let x = first(b, hidden)?;
             let x = self.dense.forward(b, &x)?;
             // tanh, as a cap of one.
             b.apply(Op::Softcap { limit: 1.0 }, &[&x])
-        })
+        };
+        match self.module {
+            None => run(b),
+            Some(module) => b.scope(module, &[hidden], run),
+        }
     }
 }
 

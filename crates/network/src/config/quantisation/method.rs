@@ -31,11 +31,27 @@ pub(super) fn read(stated: &Fields<'_>, dtype: DType, experts: Option<&str>) -> 
         "compressed-tensors" => compressed::read(stated, dtype),
         "modelopt" | "modelopt_fp4" => modelopt(stated),
         other => {
-            let expected = "fp8, fbgemm_fp8, awq, gptq, bitsandbytes, mxfp4, compressed-tensors or modelopt";
-            Err(stated.wrong("quant_method", format!("\"{other}\""), expected))
+            const KNOWN: &str = "fp8, fbgemm_fp8, awq, gptq, bitsandbytes, mxfp4, compressed-tensors or modelopt";
+            let nearest = NEAREST.iter().find(|(names, _)| names.contains(&other)).map_or_else(
+                || "leave `quantization_config` out of a copy of the file to model its weights unquantised".to_owned(),
+                |(_, nearest)| format!("the nearest is {nearest}, whose bytes differ from its own"),
+            );
+            Err(stated.wrong("quant_method", format!("\"{other}\""), format!("{KNOWN}; {nearest}")))
         }
     }
 }
+
+/// Methods whose files are not read, and what is most like them.
+const NEAREST: [(&[&str], &str); 5] = [
+    (
+        &["hqq", "quanto", "auto-round", "intel/auto-round", "gptqmodel"],
+        "`gptq` with as many `bits` and the same `group_size`",
+    ),
+    (&["aqlm", "vptq", "higgs", "spqr", "quip", "exl2", "exl3"], "`gptq` in 4 bits, the fewest that are read"),
+    (&["eetq", "quark", "torchao"], "`compressed-tensors` with as many bits"),
+    (&["bitnet"], "`gptq` in 4 bits, twice its own two"),
+    (&["fp_quant"], "`mxfp4` or `modelopt` with `quant_algo` NVFP4"),
+];
 
 /// Blocks with a single-precision scale each, as DeepSeek-V3 introduced them; one for the whole matrix without blocks.
 fn fp8(stated: &Fields<'_>, experts: Option<&str>) -> Result<Quantisation, ConfigProblem> {
