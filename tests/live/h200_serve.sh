@@ -33,9 +33,9 @@ for name in "$@"; do
           --out "$out/beside/run$round" > "$out/beside/run$round.txt" 2>&1
       done
       kill $server_id; wait $server_id 2> /dev/null;;
-    attach) # a server that waits for it, under load, recorded three times by the number of its first process
+    attach) # a server that waits for it, under load, recorded three times by the number of its first process, then with its own ranges
       mkdir -p "$out/attach"
-      "$program" run -- "${dense[@]}" > "$out/attach/server.txt" 2>&1 & server_id=$!
+      "$program" run -- "${dense[@]}" --profiler-config '{"profiler":"cuda"}' > "$out/attach/server.txt" 2>&1 & server_id=$!
       for _ in $(seq 300); do curl -sf localhost:8123/health > /dev/null && break; sleep 1; done
       load() { "$program" serve --url http://localhost:8123 --concurrency 16 --requests 160 --input 256 --output 128 --window 0 --out "$out/attach/$1" \
         > "$out/attach/$1.txt" 2>&1; }
@@ -46,6 +46,11 @@ for name in "$@"; do
         echo "attach $round: exit $?"
       done
       wait $load_id; load after
+      load annotated & load_id=$!
+      curl -sf -X POST localhost:8123/start_profile; sleep 0.5
+      timeout 60 "$program" attach "$server_id" --for 1s --out "$out/attach/run4" > "$out/attach/run4.txt" 2>&1
+      echo "attach with ranges of steps: exit $?, $(grep -c '^steps' "$out/attach/run4.txt") kinds of steps"
+      curl -sf -X POST localhost:8123/stop_profile; wait $load_id
       kill $server_id; wait $server_id 2> /dev/null;;
     dense) serve dense --rate 24 --requests 120 --window 60 --input 256..900 --output 16..80 -- "${dense[@]}";;
     experts) serve experts --rate 16 --requests 80 --window 40 --input 256..900 --output 16..80 -- "${server[@]}" /tmp/serving/experts --load-format dummy --max-model-len 8192 --port 8123;;
