@@ -21,7 +21,7 @@ pub fn validate(text: &[u8]) -> Result<Validation, ReportError> {
     let document = parse(text)?;
     let kind = find_schema(schema_field(&document)?)?;
     let schema = kind.schema();
-    let violations = violations(schema.as_value(), &document, broken(kind.name.name(), &document));
+    let violations = violations(&schema, &document, broken(kind.name.name(), &document));
     Ok(Validation { schema: kind.name.clone(), violations })
 }
 

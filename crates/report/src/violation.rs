@@ -334,14 +334,14 @@ mod tests {
         for kind in types::documents::ALL {
             let schema = kind.schema();
             let mut found = Vec::new();
-            keywords(schema.as_value(), &mut found);
+            keywords(&schema, &mut found);
             for (keyword, rule) in found {
                 let name = &kind.name;
                 assert!(checked.contains(&keyword) || DESCRIBING.contains(&keyword), "{name}: {keyword}");
                 match (keyword, rule.as_str()) {
                     ("$ref", place) => {
                         let place = place.and_then(|place| place.strip_prefix('#')).unwrap();
-                        assert!(schema.as_value().pointer(place).is_some(), "{name}: {place}");
+                        assert!(schema.pointer(place).is_some(), "{name}: {place}");
                     }
                     ("pattern", pattern) => assert!(regex::Regex::new(pattern.unwrap()).is_ok(), "{name}: {rule}"),
                     _ => {}

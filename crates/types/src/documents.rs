@@ -1,6 +1,6 @@
 //! The table of every JSON document the tool writes, and its JSON Schema.
 
-use schemars::{Schema, generate::SchemaSettings};
+use serde_json::Value;
 
 use crate::schema::{Document, SchemaName};
 use crate::{
@@ -15,49 +15,72 @@ pub struct DocumentKind {
     pub name: SchemaName,
     /// What it holds, in one line.
     pub about: &'static str,
-    schema: fn() -> Schema,
+    schema: &'static str,
+    #[cfg(test)]
+    generated: fn() -> schemars::Schema,
 }
 
 impl DocumentKind {
-    const fn of<D: Document>(about: &'static str) -> Self {
-        Self { name: D::SCHEMA, about, schema: schema_of::<D> }
+    /// Its JSON Schema, draft 2020-12. A test makes it from the type.
+    pub fn schema(&self) -> Value {
+        serde_json::from_str(self.schema).unwrap_or_default()
     }
+}
 
-    /// Its JSON Schema, draft 2020-12.
-    pub fn schema(&self) -> Schema {
-        (self.schema)()
-    }
+/// A row of the table. The schema is the file of the document's name.
+macro_rules! document {
+    ($Document:ty, $name:literal, $about:literal) => {
+        DocumentKind {
+            name: <$Document>::SCHEMA,
+            about: $about,
+            schema: include_str!(concat!("../schemas/", $name, ".json")),
+            #[cfg(test)]
+            generated: tests::schema_of::<$Document>,
+        }
+    };
 }
 
 /// Every document, in the order a reader meets them.
 pub const ALL: &[DocumentKind] = &[
-    DocumentKind::of::<RunManifest>("manifest.json: what a run is, its status and the files it left"),
-    DocumentKind::of::<Metrics>("metrics.json: samples, stages, operators, kernels and findings of a run"),
-    DocumentKind::of::<KernelReport>("kernels.json: kernels with hardware counters and the modelled cost beside them"),
-    DocumentKind::of::<DeepPlan>("plan.json: the passes of a deep run, as they were planned"),
-    DocumentKind::of::<AnalyticReport>(
-        "report.json: what a model costs on a workload, modelled from its configuration",
+    document!(RunManifest, "manifest", "manifest.json: what a run is, its status and the files it left"),
+    document!(Metrics, "metrics", "metrics.json: samples, stages, operators, kernels and findings of a run"),
+    document!(
+        KernelReport,
+        "kernels",
+        "kernels.json: kernels with hardware counters and the modelled cost beside them"
     ),
-    DocumentKind::of::<Sweep>("sweep.json: what a model costs at every point of a grid of workloads and devices"),
-    DocumentKind::of::<Capacity>("capacity.json: what a server is likely to make of a load, simulated"),
-    DocumentKind::of::<CapacitySweep>("capacity-sweep.json: layouts of a server under a load, and the best of them"),
-    DocumentKind::of::<RegionReport>("ncu/regions/report.json: hardware counters rolled up per NVTX region"),
-    DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
-    DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
-    DocumentKind::of::<BundleIndex>("bundle.json: the index of a packed run, and output of `pack --json`"),
-    DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),
-    DocumentKind::of::<Fleet>("fleet.json: many ranks of a job, many runs over time"),
-    DocumentKind::of::<WhatIf>("output of `whatif --json`: the time of a run under changes, by replay"),
-    DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
-    DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),
-    DocumentKind::of::<Calibration>("measured rates of this machine's processor"),
-    DocumentKind::of::<DeviceCalibration>(
-        "measured times of single operations on a device, and the curve fitted to them",
+    document!(DeepPlan, "deep-plan", "plan.json: the passes of a deep run, as they were planned"),
+    document!(
+        AnalyticReport,
+        "analytic",
+        "report.json: what a model costs on a workload, modelled from its configuration"
     ),
-    DocumentKind::of::<RunList>("output of `runs --json`: the runs beneath a folder"),
-    DocumentKind::of::<RunDetail>("output of `runs ID --json`: one run with its files"),
-    DocumentKind::of::<SchemaList>("output of `schema --json`: every document the tool writes"),
-    DocumentKind::of::<ValidationReport>("output of `validate --json`: every violation, file by file"),
+    document!(Sweep, "sweep", "sweep.json: what a model costs at every point of a grid of workloads and devices"),
+    document!(Capacity, "capacity", "capacity.json: what a server is likely to make of a load, simulated"),
+    document!(
+        CapacitySweep,
+        "capacity-sweep",
+        "capacity-sweep.json: layouts of a server under a load, and the best of them"
+    ),
+    document!(RegionReport, "regions", "ncu/regions/report.json: hardware counters rolled up per NVTX region"),
+    document!(InputSet, "inputs", "inputs.yaml: the images or prompts a run was given and which it used"),
+    document!(Environment, "environment", "env.json: the machine and the software a run used"),
+    document!(BundleIndex, "bundle", "bundle.json: the index of a packed run, and output of `pack --json`"),
+    document!(Comparison, "comparison", "output of `compare --json`: what changed between runs, and how sure that is"),
+    document!(Fleet, "fleet", "fleet.json: many ranks of a job, many runs over time"),
+    document!(WhatIf, "whatif", "output of `whatif --json`: the time of a run under changes, by replay"),
+    document!(Diagnosis, "doctor", "output of `doctor --json`: what can be profiled here"),
+    document!(HardwareListing, "hardware", "output of `hardware --json`: devices with their peaks and sources"),
+    document!(Calibration, "calibration", "measured rates of this machine's processor"),
+    document!(
+        DeviceCalibration,
+        "device-calibration",
+        "measured times of single operations on a device, and the curve fitted to them"
+    ),
+    document!(RunList, "runs", "output of `runs --json`: the runs beneath a folder"),
+    document!(RunDetail, "run", "output of `runs ID --json`: one run with its files"),
+    document!(SchemaList, "schemas", "output of `schema --json`: every document the tool writes"),
+    document!(ValidationReport, "validation", "output of `validate --json`: every violation, file by file"),
 ];
 
 /// The document of that name: `metrics`, or `llm-perf/metrics/1`.
@@ -65,15 +88,34 @@ pub fn find(name: &str) -> Option<&'static DocumentKind> {
     ALL.iter().find(|kind| kind.name.name() == name || kind.name.to_string() == name)
 }
 
-fn schema_of<D: Document>() -> Schema {
-    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<D>();
-    schema.insert("$id".to_owned(), D::SCHEMA.to_string().into());
-    schema
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use schemars::generate::SchemaSettings;
+
     use super::*;
+
+    pub(super) fn schema_of<D: Document + schemars::JsonSchema>() -> schemars::Schema {
+        let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<D>();
+        schema.insert("$id".to_owned(), D::SCHEMA.to_string().into());
+        schema
+    }
+
+    /// `UPDATE_DOCS=1` writes the files.
+    #[test]
+    fn every_schema_is_that_of_its_type() {
+        for kind in ALL {
+            let generated = serde_json::to_string_pretty(&(kind.generated)()).unwrap() + "\n";
+            if std::env::var_os("UPDATE_DOCS").is_some() {
+                let file = format!("schemas/{}.json", kind.name.name());
+                std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(file), generated).unwrap();
+            } else {
+                let next = "write it with UPDATE_DOCS=1 cargo test -p llm-perf-types";
+                assert!(kind.schema == generated, "the schema {} is not that of its type; {next}", kind.name);
+            }
+        }
+    }
 
     #[test]
     fn names_are_unique_and_found_short_and_whole() {
@@ -87,7 +129,7 @@ mod tests {
     #[test]
     fn every_schema_requires_its_own_name() {
         for kind in ALL {
-            let schema = serde_json::to_value(kind.schema()).unwrap();
+            let schema = kind.schema();
             assert_eq!(schema["properties"]["schema"]["const"], kind.name.to_string());
             let required = schema["required"].as_array().unwrap();
             assert!(required.contains(&"schema".into()), "{} must require its schema field", kind.name);

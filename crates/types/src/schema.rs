@@ -5,7 +5,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// `llm-perf/<name>/<version>`. The version changes when a reader of the old one would misread the new one.
@@ -21,7 +20,7 @@ pub struct SchemaName {
 pub struct SchemaNameError(pub String);
 
 /// A JSON document with a `schema` field of its own.
-pub trait Document: Serialize + de::DeserializeOwned + JsonSchema {
+pub trait Document: Serialize + de::DeserializeOwned {
     /// Its name and version.
     const SCHEMA: SchemaName;
 }
@@ -119,7 +118,8 @@ impl<'de, D: Document> Deserialize<'de> for SchemaTag<D> {
     }
 }
 
-impl<D: Document> JsonSchema for SchemaTag<D> {
+#[cfg(test)]
+impl<D: Document> schemars::JsonSchema for SchemaTag<D> {
     fn schema_name() -> Cow<'static, str> {
         format!("SchemaTag_{}", D::SCHEMA.name()).into()
     }
@@ -128,8 +128,8 @@ impl<D: Document> JsonSchema for SchemaTag<D> {
         true
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "const": D::SCHEMA.to_string() })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "const": D::SCHEMA.to_string() })
     }
 }
 

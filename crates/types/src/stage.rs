@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 crate::named! {
@@ -10,7 +9,8 @@ crate::named! {
     ///
     /// `Prefill` and `Decode` follow each other and add up to the whole; the vision stages are nested inside `Prefill` and
     /// are never added to it. Reading files and tokenising belong to no stage.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Stage {
         /// First forward pass, from prepared inputs to the first logits.

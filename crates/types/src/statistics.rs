@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Stage;
 
 /// Centre and spread of `n` samples. Spread is absent where too few samples define it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Statistics {
     /// Arithmetic mean.
     pub mean: f64,
@@ -30,7 +30,8 @@ pub struct Statistics {
 ///
 /// Both are coefficients of variation, a standard deviation as a share of its centre. A stage without enough samples is
 /// `null`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Variance {
     /// Spread of one input's runs, pooled over the inputs; absent where no input ran twice.
     pub repeat_cv_per_stage: BTreeMap<Stage, Option<f64>>,

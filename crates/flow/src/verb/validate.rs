@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use collect::document;
 use collect::run::{MANIFEST, StoredRun};
 use report::ReportError;
-use serde::Serialize;
+use serde_json::Value;
 use types::documents::ALL;
 use types::{
     Failure, FileProblemKind, FileValidation, RunState, SchemaList, SchemaListing, SchemaTag, ValidationReport,
@@ -24,7 +24,7 @@ pub fn schemas() -> SchemaList {
 }
 
 /// The JSON Schema of that name: `metrics`, or `llm-perf/metrics/1`.
-pub fn schema(name: &str) -> Result<impl Serialize + use<>, ReportError> {
+pub fn schema(name: &str) -> Result<Value, ReportError> {
     report::find_schema(name).map(types::documents::DocumentKind::schema)
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Bytes, DType, Nanos, Origin};
 
 /// Times of single operations on one device with the curve fitted to them, kept so that forecasts need no device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceCalibration {
     /// `llm-perf/device-calibration/1`.
     pub schema: SchemaTag<Self>,
@@ -47,7 +47,8 @@ impl Document for DeviceCalibration {
 }
 
 /// What starting a kernel costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LaunchCost {
     /// Host time of one operator call in eager mode, microseconds.
     pub eager_us: f64,
@@ -63,7 +64,8 @@ pub struct LaunchCost {
 
 /// The curve of one operation in one element type: `floor + max(compute / e, memory / e)`, times a residual that is
 /// interpolated between the points.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibratedGroup {
     /// As the column `op` of points names it: `gemm`, `context_attention`, `elementwise`, ...
     pub op: String,
@@ -98,7 +100,8 @@ pub struct CalibratedGroup {
 }
 
 /// How wide a 90% interval is where the curve is as sure as this.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IntervalWidth {
     /// Predictions up to this standard deviation.
     pub up_to: f64,
@@ -107,7 +110,8 @@ pub struct IntervalWidth {
 }
 
 /// Errors on points that were left out in turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Points left out.
     pub points: u64,
@@ -118,7 +122,8 @@ pub struct LeftOut {
 }
 
 /// A forecast with its 90% interval; absent where there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForecastTime {
     /// The likely time.
     #[serde(default)]
@@ -132,7 +137,8 @@ pub struct ForecastTime {
 }
 
 /// How a framework runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutionMode {
     /// One or more kernels for each operator, launched by the host.
@@ -144,19 +150,21 @@ pub enum ExecutionMode {
 }
 
 /// One of the largest parts of a forecast.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contribution {
     /// What: a kind of operation, or `launch gaps`.
     pub name: String,
     /// Its time.
     pub time_ns: Nanos,
     /// Its share of the stage.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share: f64,
 }
 
 /// Kernels of one family in one stage, as they are forecast.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FamilyForecast {
     /// `prefill` or `decode`.
     pub stage: String,
@@ -167,7 +175,8 @@ pub struct FamilyForecast {
 }
 
 /// A forecast figure with its 90% interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForecastRange {
     /// The likely value.
     pub value: f64,
@@ -178,7 +187,8 @@ pub struct ForecastRange {
 }
 
 /// The forecast of a workload in one mode.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModeForecast {
     /// How the model runs.
     pub mode: ExecutionMode,
@@ -206,14 +216,15 @@ pub struct ModeForecast {
 }
 
 /// What is likely, beside the roofline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// `modelled` where most of the time and the launches come from a calibration, else `assumed`.
     pub origin: Origin,
     /// What it rests on: the calibration, or the prior.
     pub basis: String,
     /// Share of the eager device time that calibrated operations make up.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub calibrated_share: f64,
     /// Mode of the forecasts beside stages and modules.
     pub mode: ExecutionMode,

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
@@ -14,7 +13,8 @@ use crate::{
 };
 
 /// The model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModelSpec {
     /// Name on the command line, or the file the configuration came from.
     pub model_id: String,
@@ -51,7 +51,8 @@ pub struct ModelSpec {
 }
 
 /// Numbers of parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ParameterCounts {
     /// All of them, used or not.
     pub total: u64,
@@ -66,7 +67,8 @@ pub struct ParameterCounts {
 }
 
 /// The workload, flat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkloadProfile {
     /// Name of the profile.
     pub profile_id: String,
@@ -113,7 +115,8 @@ pub struct WorkloadProfile {
 }
 
 /// A rate the prediction is relative to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateUsed {
     /// Element type of the operands.
     pub dtype: DType,
@@ -126,7 +129,8 @@ pub struct RateUsed {
 }
 
 /// The device of a prediction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceUsed {
     /// Catalogue name.
     pub id: String,
@@ -153,7 +157,8 @@ pub struct DeviceUsed {
 }
 
 /// One stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageCost {
     /// Matrix operations.
     pub flops_matrix: Flops,
@@ -185,7 +190,8 @@ pub struct StageCost {
 }
 
 /// Exchanges of one kind between the devices that share a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// `prefill` or `decode`.
     pub stage: String,
@@ -204,7 +210,8 @@ pub struct Exchange {
 }
 
 /// Memory the workload needs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryNeed {
     /// All parameters.
     pub weights_bytes: Bytes,
@@ -227,7 +234,8 @@ pub struct MemoryNeed {
 }
 
 /// How the children of a module run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RepetitionKind {
     /// They are different modules.
@@ -239,7 +247,8 @@ pub enum RepetitionKind {
 }
 
 /// When a module runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ModuleStage {
     /// While pictures are read.
@@ -255,7 +264,8 @@ pub enum ModuleStage {
 }
 
 /// One module. Experts, which are all alike, are one node whose name ends in `*`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleNode {
     /// Path, as in the checkpoint; `(root)` for the model itself.
     pub module_id: String,
@@ -278,7 +288,8 @@ pub struct ModuleNode {
 }
 
 /// A kind of operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatorCategory {
     /// Stable name.
     pub category_id: String,
@@ -291,7 +302,8 @@ pub struct OperatorCategory {
 }
 
 /// The operators of one kind inside a module.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatorShare {
     /// Which kind.
     pub category_id: String,
@@ -304,12 +316,13 @@ pub struct OperatorShare {
     /// Roofline time.
     pub time_ms: f64,
     /// Share of the module's operations.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share_of_module_flops: f64,
 }
 
 /// What one module costs on the workload, its parts included.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleMetrics {
     /// Which module.
     pub module_id: String,
@@ -339,7 +352,7 @@ pub struct ModuleMetrics {
     /// Gigabytes of cache it keeps at the end.
     pub memory_kvcache_gb: f64,
     /// Share of the model's roofline time.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share_of_model_time: f64,
     /// By kind of operator.
     pub operator_breakdown: Vec<OperatorShare>,
@@ -349,7 +362,8 @@ pub struct ModuleMetrics {
 }
 
 /// What of a workload is compared with a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// A stage: wall time without a profiler.
@@ -361,7 +375,8 @@ pub enum PartKind {
 }
 
 /// A part of the workload: what a run measured of it beside what was predicted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredPart {
     /// What it is.
     pub kind: PartKind,
@@ -382,7 +397,8 @@ pub struct MeasuredPart {
 }
 
 /// Roofline times on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DevicePrediction {
     /// The device.
     pub device: DeviceUsed,
@@ -404,7 +420,8 @@ pub struct DevicePrediction {
 }
 
 /// Something taken as given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Assumption {
     /// What.
     pub text: String,
@@ -413,7 +430,8 @@ pub struct Assumption {
 }
 
 /// One class of a list of target operators.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetOperator {
     /// Class name.
     pub class_name: String,
@@ -430,7 +448,8 @@ pub struct TargetOperator {
 }
 
 /// Classes a model is made of, as TorchInfo lists them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetOperatorList {
     /// When the snapshot was made.
     pub snapshot_id: String,
@@ -447,7 +466,8 @@ pub struct TargetOperatorList {
 }
 
 /// How far the network covers a list of target operators.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// The list.
     pub target: TargetOperatorList,
@@ -458,7 +478,8 @@ pub struct Coverage {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnalyticReport {
     /// `llm-perf/analytic/1`.
     pub schema: SchemaTag<Self>,
@@ -487,10 +508,10 @@ pub struct AnalyticReport {
     /// The whole model by kind of operator.
     pub categories: Vec<OperatorShare>,
     /// Share of operations in named kinds.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub flops_in_named_categories: f64,
     /// Share of the roofline time in named kinds.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub time_in_named_categories: f64,
     /// Every device asked for.
     pub devices: Vec<DevicePrediction>,

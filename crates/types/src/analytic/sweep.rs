@@ -2,7 +2,6 @@
 //!
 //! Everything here is modelled; a point that cannot be modelled says why and has no figures.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -10,7 +9,8 @@ use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Assumption, Bytes, BytesPerSecond, ForecastRange, ModelSpec, Origin};
 
 /// One setting that takes several values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SweepAxis {
     /// Its key, such as `workload.batch`.
     pub key: String,
@@ -19,7 +19,8 @@ pub struct SweepAxis {
 }
 
 /// One device of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SweepDevice {
     /// Catalogue name.
     pub id: String,
@@ -37,7 +38,8 @@ pub struct SweepDevice {
 }
 
 /// What is likely at one point in eager mode, with 90% intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SweepForecast {
     /// `modelled` where most of the time and the launches come from a calibration, else `assumed`.
     pub origin: Origin,
@@ -48,7 +50,8 @@ pub struct SweepForecast {
 }
 
 /// Figures of one point. Bytes are those of the device that holds most.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SweepFigures {
     /// Devices that share the work.
     pub devices: u64,
@@ -88,7 +91,8 @@ pub struct SweepFigures {
 }
 
 /// One point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// Its number in the grid, from zero; devices change fastest, then the last axis.
     pub point: u64,
@@ -103,7 +107,8 @@ pub struct SweepPoint {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// `llm-perf/sweep/1`.
     pub schema: SchemaTag<Self>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Bytes, DeviceId, ForecastRange, Nanos, Remark, RunState, Severity, Stage};
 
 /// One run of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedRun {
     /// Name of the run, as in its metrics.
     pub id: String,
@@ -25,7 +25,8 @@ pub struct ComparedRun {
 }
 
 /// What was forecast of one stage on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForecastChange {
     /// The stage.
     pub stage: String,
@@ -38,7 +39,8 @@ pub struct ForecastChange {
 }
 
 /// Something the two sides, or the runs of one side, do not share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
     /// What differs, such as `model` or `driver`.
     pub aspect: String,
@@ -53,7 +55,8 @@ pub struct Difference {
 }
 
 /// What was repeated, and so what the uncertainty is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Replication {
     /// One run per side: the repeats of each input within it. How runs of the same thing differ is not seen.
@@ -63,7 +66,8 @@ pub enum Replication {
 }
 
 /// What can be said about a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeVerdict {
     /// The second side takes less time.
@@ -75,7 +79,8 @@ pub enum ChangeVerdict {
 }
 
 /// What one side measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The time compared; absent when the side does not have it.
     pub time_ns: Option<Nanos>,
@@ -87,7 +92,7 @@ pub struct Measured {
     /// Calls or launches; absent for stages and modules.
     pub calls: Option<u64>,
     /// Coefficient of variation of what was repeated; absent where nothing was.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub spread: Option<f64>,
     /// Samples far from the others of their input; they are kept.
     pub outliers: u64,
@@ -96,19 +101,21 @@ pub struct Measured {
 }
 
 /// A range that holds the true change in `confidence` of all comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangeInterval {
     /// Lower end, as a share of the first side's time.
     pub low: f64,
     /// Upper end, as a share of the first side's time.
     pub high: f64,
     /// Such as 0.95.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub confidence: f64,
 }
 
 /// One thing both sides, or one of them, spent time on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Change {
     /// Stage, operator, kernel or module path.
     pub name: String,
@@ -131,10 +138,10 @@ pub struct Change {
     /// How sure that is; absent where it cannot be told.
     pub interval: Option<ChangeInterval>,
     /// Chance of a difference at least this large between sides that are the same.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub p_value: Option<f64>,
     /// The same, corrected for the number of rows tested in this table (Holm).
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub p_adjusted: Option<f64>,
     /// What can be said.
     pub verdict: ChangeVerdict,
@@ -143,7 +150,8 @@ pub struct Change {
 }
 
 /// How a gate ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum GateOutcome {
     /// No stage is slower beyond the limit, and each could have been found to be.
@@ -155,11 +163,12 @@ pub enum GateOutcome {
 }
 
 /// What `--fail-over` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gate {
     /// Most that anything measured without a profiler may be slower, as a share of the first side's time; absent where
     /// limits are given by name only.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub limit: Option<f64>,
     /// Limits of single rows, by their names.
     #[serde(default)]
@@ -171,12 +180,13 @@ pub struct Gate {
     /// Why it is undecided.
     pub reasons: Vec<Remark>,
     /// Largest slow-down of one beyond the limit that the noise may hide; absent where every interval excludes one.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub may_hide: Option<f64>,
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// `llm-perf/comparison/1`.
     pub schema: SchemaTag<Self>,
@@ -189,7 +199,7 @@ pub struct Comparison {
     /// What the uncertainty is about.
     pub replication: Replication,
     /// Chance of at least one wrong verdict in a table whose rows did not change.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub significance: f64,
     /// Inputs both sides have, over which stages are compared; absent when the runs name no inputs.
     pub common_inputs: Option<u64>,

@@ -1,13 +1,13 @@
 //! Many ranks of one job, and many runs over time: what no single one shows.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Bytes, BytesPerSecond, Facts, Nanos, QualityCounter, Statistics};
 
 /// Everything `fleet` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fleet {
     /// `llm-perf/fleet/1`.
     pub schema: SchemaTag<Self>,
@@ -23,7 +23,8 @@ impl Document for Fleet {
 }
 
 /// One job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetJob {
     /// Its name.
     pub job: String,
@@ -49,7 +50,8 @@ pub struct FleetJob {
 }
 
 /// How clocks of ranks were brought together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetClock {
     /// By what.
     pub basis: ClockBasis,
@@ -60,7 +62,8 @@ pub struct FleetClock {
 }
 
 /// What brings clocks together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClockBasis {
     /// Collectives that ranks share end at the same time.
@@ -72,7 +75,8 @@ pub enum ClockBasis {
 }
 
 /// One rank.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetRank {
     /// The rank; absent where the trace does not say.
     pub rank: Option<u32>,
@@ -111,7 +115,8 @@ pub struct FleetRank {
 }
 
 /// Idle time of a rank by cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetIdle {
     /// The cause, as in `metrics.json`.
     pub cause: String,
@@ -120,7 +125,8 @@ pub struct FleetIdle {
 }
 
 /// All calls of one collective with one message in one group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetCollective {
     /// Its name.
     pub name: String,
@@ -146,7 +152,7 @@ pub struct FleetCollective {
     pub link_bytes_per_second: Option<BytesPerSecond>,
     /// Bus bandwidth as a share of that.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub link_share: Option<f64>,
     /// How long ranks waited for the last, summed over calls, averaged over ranks; absent where ranks of the group are missing.
     pub waited_ns: Option<Nanos>,
@@ -155,7 +161,8 @@ pub struct FleetCollective {
 }
 
 /// A kernel that one rank runs slower than the others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SlowKernel {
     /// The rank.
     pub rank: Option<u32>,
@@ -172,19 +179,21 @@ pub struct SlowKernel {
 }
 
 /// A part of the time of the whole job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetPathPart {
     /// The rank whose work it is; absent for communication.
     pub rank: Option<u32>,
     /// How long.
     pub ns: Nanos,
     /// Of the whole.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share: f64,
 }
 
 /// Something that stands out among the ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetFinding {
     /// Stable rule id: `straggling-rank`, `slow-device`, `slow-group`, `uneven-exchange`, `uneven-compute`.
     pub rule: String,
@@ -202,7 +211,8 @@ pub struct FleetFinding {
 }
 
 /// One quantity of many runs over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trend {
     /// What the runs have in common: model, device and verb.
     pub subject: String,
@@ -215,7 +225,8 @@ pub struct Trend {
 }
 
 /// A quantity in one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrendPoint {
     /// The run.
     pub run: String,
@@ -226,7 +237,8 @@ pub struct TrendPoint {
 }
 
 /// A lasting change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrendChange {
     /// The first run with it.
     pub run: String,

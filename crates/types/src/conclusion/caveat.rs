@@ -1,12 +1,12 @@
 //! Caveats: what a reader must know before the first number.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Facts;
 
 /// What kind of caveat, in the order they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CaveatKind {
     /// Something that was asked for is missing.
@@ -36,7 +36,8 @@ pub enum CaveatKind {
 }
 
 /// One caveat.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Caveat {
     /// Which.
     pub kind: CaveatKind,

@@ -3,7 +3,6 @@
 //! `analysis` concludes in facts; `report::words` has the sentences they are put into. In a document they are one object whose
 //! keys say the unit, like everywhere else: `idle_ns`, `moved_bytes`, `idle_share: {share, of}`.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -321,13 +320,14 @@ fn read(mut key: String, value: Value) -> Result<(String, Fact), serde_json::Err
     Ok((key, fact))
 }
 
-impl JsonSchema for Facts {
+#[cfg(test)]
+impl schemars::JsonSchema for Facts {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Facts".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "type": "object",
             "description": "Named quantities. Keys end in their unit (`_ns`, `_bytes`, `_bytes_per_second`); a share is an object with what it is of."
         })

@@ -1,12 +1,12 @@
 //! Counters of what a run dropped, clipped or could not attribute.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Facts;
 
 /// How much a quality counter or a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Good to know; no conclusion changes.
@@ -29,14 +29,15 @@ impl Severity {
 }
 
 /// One thing that was lost or is uncertain, how much of it, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QualityCounter {
     /// Stable name, such as `kernels_unattributed`.
     pub counter: String,
     /// How many.
     pub value: u64,
     /// Share of the whole that is affected, where a whole is defined.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share: Option<f64>,
     /// How much it matters.
     pub severity: Severity,

@@ -1,6 +1,5 @@
 //! Remarks: which sentence is to be said, and the facts in it. `report::words` has the sentences.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -69,7 +68,8 @@ impl<'de> Deserialize<'de> for Remark {
     }
 }
 
-impl JsonSchema for Remark {
+#[cfg(test)]
+impl schemars::JsonSchema for Remark {
     fn inline_schema() -> bool {
         true
     }
@@ -78,7 +78,7 @@ impl JsonSchema for Remark {
         "Remark".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         String::json_schema(generator)
     }
 }

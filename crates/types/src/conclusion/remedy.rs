@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// Most sequences of a batch that are tried.
@@ -373,13 +372,14 @@ impl From<Remedies> for String {
     }
 }
 
-impl JsonSchema for Remedies {
+#[cfg(test)]
+impl schemars::JsonSchema for Remedies {
     fn schema_name() -> Cow<'static, str> {
         "Remedies".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "description": "Remedies applied together, with `+` between their names.",
             "type": "string",
             "pattern": "^[a-z0-9-]+([+][a-z0-9-]+)*$"

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::ranked::{self, Ranked};
+use crate::metrics::ranked;
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, Device, DeviceId, Flops, FlopsPerByte, FlopsPerSecond, KernelSummary, Nanos, Origin,
@@ -16,7 +15,8 @@ use crate::{
 };
 
 /// One pass of a run that starts the program several times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PassRecord {
     /// Its name: `baseline`, `timeline`, `counters-decode`.
     pub name: String,
@@ -39,7 +39,8 @@ pub struct PassRecord {
 }
 
 /// Which counters there are, and why others are not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CounterFacts {
     /// `counted`, or `modelled` where no counter could be read.
     pub origin: Origin,
@@ -63,7 +64,8 @@ pub struct CounterFacts {
 }
 
 /// Launches of one kernel with one grid and block in one stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SampledKernel {
     /// Full demangled name, as the timeline has it.
     pub name: String,
@@ -90,7 +92,7 @@ pub struct SampledKernel {
     /// Longest.
     pub max_ns: Nanos,
     /// Share of the kernel time of its stage.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub stage_share: Option<f64>,
     /// What was counted; absent where no counter was read.
     pub counted: Option<CountedKernel>,
@@ -99,7 +101,8 @@ pub struct SampledKernel {
 }
 
 /// Mean, least and most over the launches that were sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Mean.
     pub mean: f64,
@@ -111,7 +114,8 @@ pub struct Spread {
 
 /// What a profiler counted while it replayed launches of one kernel. Shares are of the chip's peak, and means over the
 /// launches weighted by time; what the chip or the preset has no counter for is absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CountedKernel {
     /// Launches sampled.
     pub launches: u64,
@@ -162,7 +166,8 @@ pub struct CountedKernel {
 }
 
 /// What the model says of the work that a kernel does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModelledKernel {
     /// Modules whose operations the launches were laid beside, with `*` for the number of a layer; cut after a few.
     pub operators: Vec<String>,
@@ -181,7 +186,8 @@ pub struct ModelledKernel {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelReport {
     /// `llm-perf/kernels/1`.
     pub schema: SchemaTag<Self>,
@@ -193,7 +199,7 @@ pub struct KernelReport {
     pub passes: Vec<PassRecord>,
     /// Kernels by time; complete, one row per name, stage and device.
     #[serde(serialize_with = "ranked::serialize")]
-    #[schemars(with = "Vec<Ranked<KernelSummary>>")]
+    #[cfg_attr(test, schemars(with = "Vec<ranked::Ranked<KernelSummary>>"))]
     pub kernels: Vec<KernelSummary>,
     /// Which counters there are.
     pub counters: CounterFacts,

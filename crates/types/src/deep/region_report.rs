@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counter::ProfiledWork;
@@ -16,7 +15,8 @@ use crate::{
 };
 
 /// How the values of several kernels, or of several instances of a range, become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RollUp {
     /// They add up.
@@ -42,7 +42,8 @@ impl RollUp {
 }
 
 /// One metric of the report and the rule its values follow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MetricRule {
     /// The counter's name.
     pub name: String,
@@ -53,7 +54,8 @@ pub struct MetricRule {
 }
 
 /// A value of a region under its metric's rule.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RolledValue {
     /// Nested regions included; absent where nothing was counted.
     pub inclusive: Option<f64>,
@@ -65,7 +67,8 @@ pub struct RolledValue {
 }
 
 /// One number of a section, rolled up over the region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionValue {
     /// Its name in the profiler's words.
     pub name: String,
@@ -78,7 +81,8 @@ pub struct SectionValue {
 }
 
 /// A section of the profiler, rolled up over the region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionSection {
     /// Identifier, as in the configuration; absent where only the title is known.
     pub id: Option<String>,
@@ -89,7 +93,8 @@ pub struct RegionSection {
 }
 
 /// All launches of one kernel on one device inside a region, nested regions included.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionKernel {
     /// Full demangled name.
     pub name: String,
@@ -108,7 +113,8 @@ pub struct RegionKernel {
 }
 
 /// Times of the instances of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InstanceTimes {
     /// Shortest.
     pub min_ns: Nanos,
@@ -119,7 +125,8 @@ pub struct InstanceTimes {
 }
 
 /// What was counted in a region.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionTotals {
     /// Times it was entered; at least that often where `instances_exact` is false.
     pub instances: u64,
@@ -146,7 +153,8 @@ pub struct RegionTotals {
 }
 
 /// A region in one process, on one device, from one thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionPart {
     /// Process.
     pub process: Option<u32>,
@@ -159,7 +167,8 @@ pub struct RegionPart {
 }
 
 /// Counted work of a region against the roofs of its device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionRoofline {
     /// Operations of the vector units, counted as executed: one fused multiply-add is two.
     pub flops_vector: Option<Flops>,
@@ -188,7 +197,8 @@ pub struct RegionRoofline {
 }
 
 /// What the analytic model says of the module a region is named after.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModelledRegion {
     /// Path of the module.
     pub module: String,
@@ -205,7 +215,8 @@ pub struct ModelledRegion {
 }
 
 /// Which kernels of a region count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelPatterns {
     /// Kernels that count: exact, or `regex:PATTERN`; empty for all.
     pub include_patterns: Vec<String>,
@@ -216,7 +227,8 @@ pub struct KernelPatterns {
 }
 
 /// One region, of all processes, devices and threads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Region {
     /// `[domain@]A::A1`, for display only.
     pub path: String,
@@ -246,7 +258,8 @@ pub struct Region {
 }
 
 /// What one include expression became.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IncludeRecord {
     /// As it was given.
     pub expression: String,
@@ -257,7 +270,8 @@ pub struct IncludeRecord {
 }
 
 /// What was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionSelection {
     /// Regions; empty for all.
     pub include: Vec<IncludeRecord>,
@@ -280,7 +294,8 @@ pub struct RegionSelection {
 }
 
 /// One run of the profiler.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionCapture {
     /// `survey`, which finds regions, or `capture`.
     pub purpose: String,
@@ -295,22 +310,24 @@ pub struct RegionCapture {
 }
 
 /// Kernels that belong to no region of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OutsideRegions {
     /// How many.
     pub kernels: u64,
     /// Share of all kernels that were seen.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub kernels_share: f64,
     /// Their time; absent where it was not measured.
     pub total_ns: Option<Nanos>,
     /// Share of the time of all kernels that were seen.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub time_share: Option<f64>,
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionReport {
     /// `llm-perf/regions/1`.
     pub schema: SchemaTag<Self>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 use crate::schema::{Document, SchemaName, SchemaTag};
 
 /// One GPU as the driver describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GpuInfo {
     /// Ordinal in the driver's order.
     pub index: u32,
@@ -64,7 +64,8 @@ pub struct GpuInfo {
 }
 
 /// A program or library that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolVersion {
     /// Its version; absent when it is there but would not say.
     pub version: Option<String>,
@@ -73,7 +74,8 @@ pub struct ToolVersion {
 }
 
 /// NVIDIA software. `null` means not found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolVersions {
     /// Kernel driver.
     pub driver: Option<String>,
@@ -92,7 +94,8 @@ pub struct ToolVersions {
 }
 
 /// Python and the frameworks it can import. `null` means not found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FrameworkVersions {
     /// The interpreter.
     pub python: Option<ToolVersion>,
@@ -105,7 +108,8 @@ pub struct FrameworkVersions {
 }
 
 /// The host processor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuInfo {
     /// Model name.
     pub model: Option<String>,
@@ -130,7 +134,8 @@ pub struct CpuInfo {
 }
 
 /// Host memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryInfo {
     /// All of it.
     pub total_bytes: Option<Bytes>,
@@ -141,7 +146,8 @@ pub struct MemoryInfo {
 }
 
 /// The operating system.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatingSystem {
     /// Distribution and version.
     pub name: Option<String>,
@@ -156,7 +162,8 @@ pub struct OperatingSystem {
 }
 
 /// The source tree the command was started in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GitInfo {
     /// Commit.
     pub revision: String,
@@ -165,7 +172,8 @@ pub struct GitInfo {
 }
 
 /// What most readers look for, each also found in its place below.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedVersions {
     /// Name of the first GPU.
     #[serde(default)]
@@ -185,7 +193,8 @@ pub struct NamedVersions {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Environment {
     /// `llm-perf/environment/1`.
     pub schema: SchemaTag<Self>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Bytes, BytesPerSecond, DType, FlopsPerSecond, Nanos};
 
 /// The part of a device that does the arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ComputeUnit {
     /// Tensor cores, or the matrix kernels of a processor.
@@ -19,7 +19,8 @@ pub enum ComputeUnit {
 }
 
 /// A document a number was taken from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// Its title.
@@ -38,7 +39,8 @@ pub struct Source {
 }
 
 /// A number and the key of the source it was taken from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
     /// The number.
@@ -51,7 +53,8 @@ pub struct Sourced<T> {
 }
 
 /// A dense rate of one unit for one element type.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
     /// Element type of the operands.
@@ -71,7 +74,8 @@ pub struct Peak {
 }
 
 /// A device as its vendor, or a calibration, describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hardware {
     /// Name used on the command line.
     pub id: String,
@@ -114,7 +118,8 @@ pub struct Hardware {
 }
 
 /// Where a scalar of a device comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NumberSource {
     /// Key into `sources`.
     pub source: String,
@@ -153,7 +158,8 @@ impl Hardware {
 }
 
 /// Output of `llm-perf hardware --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HardwareListing {
     /// `llm-perf/hardware/1`.
     pub schema: SchemaTag<Self>,
@@ -166,7 +172,8 @@ impl Document for HardwareListing {
 }
 
 /// One rate reached on this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibratedRate {
     /// Element type of the operands.
     pub dtype: DType,
@@ -179,7 +186,8 @@ pub struct CalibratedRate {
 }
 
 /// Rates measured on this machine's processor, kept so that later runs need not measure them again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// `llm-perf/calibration/1`.
     pub schema: SchemaTag<Self>,

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ranked::{self, Ranked};
+use super::ranked;
 use crate::{
     CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
     RegionSummary, Remark, RoutingCounts, Stage, Work,
 };
 
 /// One module: measured beside modelled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleSummary {
     /// Path, as in the checkpoint.
     pub path: String,
@@ -43,7 +43,8 @@ pub struct ModuleSummary {
 
 crate::named! {
     /// What says which module a kernel, copy or memset belongs to.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum PlacedBy {
         /// The operator that launched it.
@@ -63,7 +64,8 @@ crate::named! {
 /// The run, broken down in every way its sources allow.
 ///
 /// Holds: a module's lost time is its measured time beyond its roofline time, absent where it took less than that.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Breakdown {
     /// How the time of each device divides; empty without a timeline that has device work.
     #[serde(default)]
@@ -73,11 +75,11 @@ pub struct Breakdown {
     pub device_memory: Vec<DeviceMemory>,
     /// Operators by time.
     #[serde(serialize_with = "ranked::serialize")]
-    #[schemars(with = "Vec<Ranked<OperatorSummary>>")]
+    #[cfg_attr(test, schemars(with = "Vec<ranked::Ranked<OperatorSummary>>"))]
     pub operators: Vec<OperatorSummary>,
     /// Kernels by time; complete, one row per name, stage and device.
     #[serde(serialize_with = "ranked::serialize")]
-    #[schemars(with = "Vec<Ranked<KernelSummary>>")]
+    #[cfg_attr(test, schemars(with = "Vec<ranked::Ranked<KernelSummary>>"))]
     pub kernels: Vec<KernelSummary>,
     /// NVTX regions.
     pub regions: Vec<RegionSummary>,

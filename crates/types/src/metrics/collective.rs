@@ -1,12 +1,12 @@
 //! Collectives of a traced run.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, BytesPerSecond, Nanos};
 
 /// All calls of one collective with messages of one size in one kind of group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CollectiveSummary {
     /// The framework's name for it: `allreduce`, `_allgather_base`, `all_to_allv`; the kernel's where the call was not recorded.
     pub name: String,
@@ -34,7 +34,7 @@ pub struct CollectiveSummary {
     pub link_bytes_per_second: Option<BytesPerSecond>,
     /// Bus bandwidth of the shortest call as a share of that.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub link_share: Option<f64>,
 }
 

@@ -1,12 +1,12 @@
 //! A command of the user's as it was measured from outside.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, DeviceId, Disturbance, Nanos, Statistics};
 
 /// What was run, and every time it was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandFacts {
     /// As one would type it.
     pub command: String,
@@ -20,7 +20,8 @@ pub struct CommandFacts {
 }
 
 /// One run of a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandRun {
     /// Whether it warmed up and is left out of the aggregates.
     pub warmup: bool,
@@ -64,22 +65,23 @@ impl CommandRun {
 }
 
 /// A device while a command ran, sampled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceUse {
     /// The device.
     pub device: DeviceId,
     /// Samples taken.
     pub samples: u64,
     /// Mean share of time in which a kernel ran, as its driver counts it.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub utilisation_mean: Option<f64>,
     /// The largest such share.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub utilisation_max: Option<f64>,
     /// Most memory in use on the whole device, other programs included.
     pub memory_max_bytes: Option<Bytes>,
     /// Mean power.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub power_mean_watts: Option<f64>,
     /// Lowest clock of the multiprocessors while a kernel ran.
     #[serde(default)]

@@ -1,6 +1,5 @@
 //! Memory of a device over a trace, as the framework's allocator reports it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, DeviceId, Nanos};
@@ -8,7 +7,8 @@ use crate::{Bytes, DeviceId, Nanos};
 /// The memory of one device. Absent figures are ones the trace does not record.
 ///
 /// Holds: no peak of a step, and no point of the timeline, is above the peak of the trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceMemory {
     /// The device.
     pub device: DeviceId,
@@ -32,7 +32,8 @@ pub struct DeviceMemory {
 }
 
 /// Memory in one step, on the host's clock: the allocator acts when work is launched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepMemory {
     /// The step, as in `steps`.
     pub step: String,
@@ -45,7 +46,8 @@ pub struct StepMemory {
 }
 
 /// Memory in a stretch of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryPoint {
     /// Start of the stretch, from the first recorded event on.
     pub at_ns: Nanos,

@@ -1,6 +1,5 @@
 //! How the time of a device divides: computing, communicating, copying, idle.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, DeviceId, Nanos};
@@ -9,7 +8,8 @@ use crate::{Bytes, DeviceId, Nanos};
 ///
 /// Holds: `busy_ns` + `idle_ns` = `span_ns`; `compute_ns` + `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`;
 /// the parts of `idle` add up to `idle_ns`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceTime {
     /// The device.
     pub device: DeviceId,
@@ -52,7 +52,8 @@ impl DeviceTime {
 }
 
 /// All copies of one direction, or all memsets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CopyTime {
     /// `HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `unknown` or `memset`.
     pub kind: String,
@@ -69,7 +70,8 @@ pub struct CopyTime {
 }
 
 /// Idle time of one cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IdleTime {
     /// The cause.
     pub cause: IdleCause,
@@ -84,7 +86,8 @@ pub struct IdleTime {
 }
 
 /// Where the host was during idle time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IdlePlace {
     /// Name of the range, operator or function.
     pub name: String,
@@ -93,7 +96,8 @@ pub struct IdlePlace {
 }
 
 /// What the host did while a device was idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IdleCause {
     /// Had no request to serve.

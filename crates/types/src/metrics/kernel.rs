@@ -1,12 +1,12 @@
 //! GPU kernels: one launch, and all launches of one kernel in one stage.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClockId, DeviceId, Nanos, Placement, Stage};
 
 /// Grid, block and resources of one launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LaunchShape {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
@@ -24,7 +24,8 @@ pub struct LaunchShape {
 }
 
 /// One launch of a kernel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelRecord {
     /// Full demangled name.
     pub name: String,
@@ -43,7 +44,8 @@ pub struct KernelRecord {
 }
 
 /// All launches of one kernel in one stage on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelSummary {
     /// Full demangled name.
     pub name: String,
@@ -69,7 +71,8 @@ pub struct KernelSummary {
 }
 
 /// A kernel's launches and time, scaled from the launches of CUDA graphs that were recorded kernel by kernel to all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelEstimate {
     /// Launches.
     pub calls: u64,

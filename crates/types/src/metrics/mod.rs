@@ -26,7 +26,6 @@ pub(crate) mod ranked;
 mod times;
 mod utilisation;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use breakdown::{Breakdown, ModuleSummary, PlacedBy};
@@ -40,7 +39,8 @@ use crate::{
 };
 
 /// What was run, and on what.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunHeader {
     /// Name of the run.
     pub id: String,
@@ -57,7 +57,8 @@ pub struct RunHeader {
 /// What follows from the run.
 ///
 /// Holds: findings together claim at most what is lost, each nanosecond once (the ledger of `analysis::loss`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Conclusions {
     /// Findings, what matters most first.
     pub findings: Vec<Finding>,
@@ -75,7 +76,8 @@ pub struct Conclusions {
 }
 
 /// What the run was made under.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Conditions {
     /// How the inputs were run; absent when the source does not say.
     #[serde(default)]
@@ -101,7 +103,8 @@ pub struct Conditions {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metrics {
     /// `llm-perf/metrics/1`.
     pub schema: SchemaTag<Self>,

@@ -1,12 +1,12 @@
 //! Operators: what the framework was asked to do, one call and all calls of one name.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, BytesPerSecond, ClockId, DType, Flops, FlopsPerSecond, Nanos, Stage};
 
 /// One call of an operator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatorRecord {
     /// Framework name, such as `linear` or `aten::mm`.
     pub name: String,
@@ -29,7 +29,8 @@ pub struct OperatorRecord {
 }
 
 /// All calls of one operator in one stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatorSummary {
     /// Framework name.
     pub name: String,
@@ -52,7 +53,8 @@ pub struct OperatorSummary {
 }
 
 /// A place in Python that calls an operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatorPlace {
     /// The innermost frame outside of the framework and the standard library: `model/layers.py(120): forward`. The line is the
     /// function's first.
@@ -64,7 +66,8 @@ pub struct OperatorPlace {
 }
 
 /// All calls inside modules of one class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassGroup {
     /// Class name of the published model.
     pub class: String,
@@ -82,7 +85,8 @@ pub struct ClassGroup {
 }
 
 /// All calls of one operator on inputs of the same shapes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShapeGroup {
     /// Framework name.
     pub name: String,
@@ -124,7 +128,8 @@ pub struct ShapeGroup {
 }
 
 /// Operators grouped in other ways than by name. Each list holds every call once, longest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OperatorGroups {
     /// By the class of the module they ran in.
     pub by_class: Vec<ClassGroup>,

@@ -1,12 +1,12 @@
 //! What a profiled run adds to its metrics: the settings it ran with, the inputs it ran on, its rates, its cost centres.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, DType, Flops, Nanos, Stage};
 
 /// How the inputs were run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileSettings {
     /// Runs of one input within an epoch, warm-up left out.
     pub repeats: u32,
@@ -24,7 +24,8 @@ pub struct ProfileSettings {
 }
 
 /// What is known of one input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InputFacts {
     /// Name, as in `samples[].input`.
     pub name: String,
@@ -50,26 +51,28 @@ fn one() -> u64 {
 }
 
 /// Rates a user of the model sees. All are derived from medians; absent where the run does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// Time to the first token: the median prefill.
     pub ttft_ns: Option<Nanos>,
     /// Time of each further token.
     pub time_per_output_token_ns: Option<Nanos>,
     /// Tokens decoded per second of decode.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub decode_tokens_per_second: Option<f64>,
     /// Tokens generated, the first included, per second of prefill and decode.
     #[serde(default)]
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub end_to_end_tokens_per_second: Option<f64>,
     /// Prompt tokens per second of prefill.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub prefill_tokens_per_second: Option<f64>,
 }
 
 /// Where a mixture of experts sent the tokens of one stage: recorded in the profiled pass, each input once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoutingCounts {
     /// Path of the module that holds the experts.
     pub path: String,
@@ -80,7 +83,8 @@ pub struct RoutingCounts {
 }
 
 /// A part of the network that takes time, repeated layers taken together. Cost centres do not overlap.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CostCentre {
     /// Module path with `*` for the number of a layer.
     pub module: String,
@@ -91,7 +95,7 @@ pub struct CostCentre {
     /// Time of its operators in the profiled pass.
     pub total_ns: Nanos,
     /// The same as a share of all operators.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share: f64,
     /// Roofline time of its operators; absent where it is not known for all of them.
     pub speed_of_light_ns: Option<Nanos>,

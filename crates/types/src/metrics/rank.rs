@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DeviceId, Nanos, Stage, Statistics};
 
 /// One rank.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankSummary {
     /// Its number.
     pub rank: u32,
@@ -19,7 +19,8 @@ pub struct RankSummary {
 }
 
 /// How far ranks are apart in one stage, by their medians.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankSkew {
     /// The stage.
     pub stage: Stage,
@@ -28,12 +29,13 @@ pub struct RankSkew {
     /// The rank that took least.
     pub fastest: u32,
     /// How much longer the slowest took, as a share of the fastest.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub share: f64,
 }
 
 /// When ranks reach the collectives they share. Their clocks are compared by the ends of these collectives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankArrivals {
     /// Collectives that were found on every rank here.
     pub collectives: u64,
@@ -44,7 +46,8 @@ pub struct RankArrivals {
 }
 
 /// How one rank reaches the collectives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankArrival {
     /// Its number.
     pub rank: u32,
@@ -53,6 +56,6 @@ pub struct RankArrival {
     /// Time it is in collectives that another rank here has not reached yet.
     pub waited_ns: Nanos,
     /// That as a share of the rank's device time.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub waited_share: Option<f64>,
 }

@@ -1,12 +1,12 @@
 //! Rows of a document with what follows from all of them: the mean time of a call, and a row's share of the whole.
 
-use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::{KernelSummary, Nanos, OperatorSummary};
 
 /// A row as it is written.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Ranked<T> {
     #[serde(flatten)]
     row: T,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClockId, DeviceId, Nanos};
 
 /// One instance of an NVTX range.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionRecord {
     /// Names from the outermost range to this one. Names may contain `::`, so this list is the identity.
     pub segments: Vec<String>,
@@ -27,7 +27,8 @@ pub struct RegionRecord {
 }
 
 /// All instances of one region in one process on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegionSummary {
     /// `[domain@]A::A1`, for display only.
     pub path: String,

@@ -1,25 +1,26 @@
 //! Replay: what the dependency graph of a timeline says of its time, as recorded and changed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{DeviceTime, Nanos, Remark};
 
 /// One cause of the critical path: the chain of calls, latencies and device work that sets the time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CriticalPathPart {
     /// What it is, such as `GEMM kernels` or `host synchronisation`.
     pub cause: Remark,
     /// How long of the path.
     pub ns: Nanos,
     /// The same as a share of the path.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub share: f64,
 }
 
 /// Which run the figures of a replay are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayBasis {
     /// The plain run: host time of the traced pass is scaled until the replay takes what the plain run took.
@@ -29,7 +30,8 @@ pub enum ReplayBasis {
 }
 
 /// How well the replay gives back the recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplaySummary {
     /// Recorded time of all stages, or of all devices where there are none; absent where the replay is refused.
     pub measured_ns: Option<Nanos>,
@@ -51,7 +53,8 @@ pub struct ReplaySummary {
 }
 
 /// A change that was replayed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayedChange {
     /// As it was asked for, such as `--cuda-graphs`.
     pub change: String,
@@ -60,7 +63,8 @@ pub struct ReplayedChange {
 }
 
 /// One side of a what-if.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayedTime {
     /// Time of all stages, or of all devices where there are none.
     pub time_ns: Nanos,
@@ -71,7 +75,8 @@ pub struct ReplayedTime {
 }
 
 /// `whatif --json`: the time of a run under changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// `llm-perf/whatif/1`.
     pub schema: SchemaTag<Self>,

@@ -1,12 +1,12 @@
 //! Steps of a run: what repeats, before anything is called prefill or decode.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Flops, Nanos, Remark, Statistics};
 
 /// Steps of a trace, with the time each takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Steps {
     /// What marks them.
     pub basis: StepBasis,
@@ -19,7 +19,8 @@ pub struct Steps {
 }
 
 /// What marks steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepBasis {
     /// Annotations of a serving engine.
@@ -37,7 +38,8 @@ pub enum StepBasis {
 }
 
 /// One step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepSummary {
     /// Its annotation, or its number.
     pub name: String,
@@ -72,7 +74,8 @@ pub struct StepSummary {
 }
 
 /// Modelled work of a step, and what share of the device's peak rates it used in the step's wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepWork {
     /// Matrix operations.
     #[serde(deserialize_with = "crate::unit::buffered::flops")]
@@ -82,16 +85,17 @@ pub struct StepWork {
     /// Roofline time; absent where the device is not known, or was quicker, which means that the model does not fit.
     pub roofline_ns: Option<Nanos>,
     /// Share of the peak rate; absent without one, and where it cannot be true.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub mfu: Option<f64>,
     /// Share of the peak bandwidth; absent without one, and where it cannot be true.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub mbu: Option<f64>,
 }
 
 crate::named! {
     /// What a step does, as its engine says.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum StepLabel {
         /// Prompts alone.
@@ -108,7 +112,8 @@ crate::named! {
 }
 
 /// The batch of a step, as a serving engine annotates it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepBatch {
     /// Tokens processed; absent where some of them may be rejected or are counted elsewhere.
     pub tokens: Option<u64>,
@@ -119,7 +124,8 @@ pub struct StepBatch {
 }
 
 /// Some sequences of a step. Sums are over the sequences; absent where the engine does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepGroup {
     /// How many.
     pub sequences: u64,
@@ -153,7 +159,8 @@ impl StepGroup {
 }
 
 /// What kind of run a trace shows, and by what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunKind {
     /// The kind.
     pub kind: RunKindName,
@@ -163,7 +170,8 @@ pub struct RunKind {
 
 crate::named! {
     /// Kinds of runs.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum RunKindName {
         /// Gradients are computed.

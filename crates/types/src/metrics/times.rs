@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -11,7 +10,8 @@ use crate::{
 };
 
 /// Whole-run figures. What the source does not record is `null`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Wall time of the measured part.
     pub wall_ns: Option<Nanos>,
@@ -26,7 +26,8 @@ pub struct Totals {
 }
 
 /// One stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageSummary {
     /// Which.
     pub name: Stage,
@@ -45,10 +46,10 @@ pub struct StageSummary {
     /// Tokens processed: prompt tokens for prefill, generated tokens for decode.
     pub tokens: Option<u64>,
     /// Model FLOPs over time and dense peak.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub mfu: Option<f64>,
     /// Bytes that must move over time and peak bandwidth.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub mbu: Option<f64>,
     /// How the times were obtained.
     pub origin: Origin,
@@ -62,7 +63,8 @@ pub struct StageSummary {
 }
 
 /// One timed instance of a stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sample {
     /// Stage.
     pub stage: Stage,
@@ -81,7 +83,8 @@ pub struct Sample {
 }
 
 /// Statistics over samples, warm-up left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Aggregates {
     /// Milliseconds per stage instance.
     #[serde(default)]
@@ -89,7 +92,8 @@ pub struct Aggregates {
 }
 
 /// What measuring cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Overhead {
     /// Time without a profiler.
     pub baseline_ns: Option<Nanos>,
@@ -105,7 +109,8 @@ pub struct Overhead {
 /// Everything that was timed.
 ///
 /// Holds: a device is busy for at most the wall time around it. What would break that is absent, with a counter.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Times {
     /// Whole-run figures.
     pub totals: Totals,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, DeviceId, Nanos, Remark, RunKind, Stage, Statistics, Workload};
 
 /// A file that was imported. It is not copied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceSource {
     /// As it was given; `-` is standard input.
     pub path: String,
@@ -19,14 +19,15 @@ pub struct TraceSource {
     /// Size, as stored.
     pub bytes: Bytes,
     /// SHA-256 of the content as stored, in lowercase hexadecimal.
-    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
     pub sha256: String,
     /// Rank in a distributed run.
     pub rank: Option<u32>,
 }
 
 /// How stages were found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageBasis {
     /// Whether they follow from what the trace shows; otherwise ranges in the trace mark them.
     pub inferred: bool,
@@ -35,30 +36,32 @@ pub struct StageBasis {
 }
 
 /// How much of the device's time could be placed. Shares are of `device_ns`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkCoverage {
     /// Time of all kernels, copies and fills, overlap counted twice; without what was set aside.
     pub device_ns: Nanos,
     /// In a stage that ranges mark.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub stage_share: Option<f64>,
     /// In a stage that was inferred.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub inferred_share: Option<f64>,
     /// In no stage.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub unattributed_share: Option<f64>,
     /// Inside a framework operator.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub operator_share: Option<f64>,
     /// Launched by CUDA graphs, whose kernels have no operator each; absent where no graph was launched.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub graph_share: Option<f64>,
 }
 
 /// What ranges around loading and warming up hold: it is in no other figure of the run but those of regions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SetAside {
     /// Time on the host.
     pub wall_ns: Nanos,
@@ -69,7 +72,8 @@ pub struct SetAside {
 }
 
 /// The workload a trace shows, and what of it rests on recorded shapes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TracedWorkload {
     /// The workload; absent when it could not be told.
     pub workload: Option<Workload>,
@@ -80,7 +84,8 @@ pub struct TracedWorkload {
 }
 
 /// All copies or fills of one kind in one stage on one device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CopySummary {
     /// Name in the trace.
     pub name: String,
@@ -97,7 +102,8 @@ pub struct CopySummary {
 }
 
 /// Hardware counters of all measured launches of one kernel, or of one range.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CounterSummary {
     /// Full demangled name of the kernel, or of the range.
     pub name: String,
@@ -112,18 +118,19 @@ pub struct CounterSummary {
     /// Bytes read from and written to device memory, all launches together.
     pub dram_bytes: Option<Bytes>,
     /// Share of the multiprocessors' peak that was used, mean over launches weighted by time.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub compute_share: Option<f64>,
     /// Share of the memory system's peak that was used, mean over launches weighted by time.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub memory_share: Option<f64>,
     /// Share of the warps a multiprocessor can hold that were active, mean over launches weighted by time.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub occupancy: Option<f64>,
 }
 
 /// How long decode steps take, how they spread, and whether they grow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
     /// Half of the steps take no longer.
     pub p50_ns: Nanos,
@@ -140,20 +147,22 @@ pub struct StepFacts {
 }
 
 /// How much work lay waiting for the device. A device whose queue is empty waits for its host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueFacts {
     /// Mean over time.
     pub mean: f64,
     /// Most at one moment.
     pub max: u64,
     /// Share of time in which nothing waited.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub empty_share: f64,
 }
 
 /// The pass that was recorded, where the times of the stages come from other passes: what of the device stands beside
 /// `stages` and `totals`, and what was lost, is of this pass.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TracedPass {
     /// Input it ran on.
     pub input: Option<String>,
@@ -164,7 +173,8 @@ pub struct TracedPass {
 }
 
 /// Everything only a run with a profiled pass has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceFacts {
     /// The files, in the order given.
     pub sources: Vec<TraceSource>,

@@ -3,13 +3,13 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Flops};
 
 /// Bytes that must move through device memory, by what they are. The total is their sum and nothing else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Parameters read.
     pub weights: Bytes,
@@ -24,7 +24,8 @@ pub struct Traffic {
 }
 
 /// Operations and traffic. Matrix and vector work are counted apart, because different units of the device do them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Operations of matrix products, convolutions and attention products.
     pub flops_matrix: Flops,

@@ -1,12 +1,12 @@
 //! A workload: what one inference is asked to do, with nothing left open.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
 /// How attention is computed; decides what is materialised and which blocks are skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AttentionKind {
     /// Scores written to memory, the full square computed.
@@ -16,7 +16,8 @@ pub enum AttentionKind {
 }
 
 /// For which positions of the prompt the head computes logits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LogitsKind {
     /// Every position, as the published DeepSeek-OCR does.
@@ -26,7 +27,8 @@ pub enum LogitsKind {
 }
 
 /// How tokens spread over experts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RoutingKind {
     /// Every expert is as likely as any other, independently for each token.
@@ -34,7 +36,8 @@ pub enum RoutingKind {
 }
 
 /// What the pages look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
     /// Mostly running text.
@@ -50,7 +53,8 @@ pub enum PageKind {
 }
 
 /// The image part of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ImageWorkload {
     /// Side of the padded global view, in pixels.
     pub base_size: u64,
@@ -66,7 +70,8 @@ pub struct ImageWorkload {
 }
 
 /// How weights and the cache are stored where that is not the workload's own element type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quantisation {
     /// Element type of the decoder's matrices; absent: the workload's.
@@ -87,7 +92,8 @@ pub struct Quantisation {
 }
 
 /// Over how many devices the model is spread, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
     /// Devices that share every matrix, by heads and inner width.
@@ -134,7 +140,8 @@ impl Parallel {
 }
 
 /// One workload, resolved: every derived quantity is filled in and consistent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Workload {
     /// Name of the profile it started from.
     pub profile_id: String,

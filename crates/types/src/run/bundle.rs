@@ -2,26 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 use crate::schema::{Document, SchemaName, SchemaTag};
 
 /// One file of a bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BundleFile {
     /// Path relative to the run folder, with forward slashes.
     pub path: String,
     /// Size.
     pub bytes: Bytes,
     /// SHA-256 of the content, in lowercase hexadecimal.
-    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
     pub sha256: String,
 }
 
 /// A file of the run that is not in the bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutFile {
     /// Its path, relative to the run folder; its name, for a file that lies elsewhere.
     pub path: String,
@@ -32,7 +33,8 @@ pub struct LeftOutFile {
 }
 
 /// What was done to a run so that it can be shown to others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Redaction {
     /// How the hash in `redacted-KIND-HASH` is made of the value it stands for. The salt is drawn for each bundle and kept
     /// nowhere: equal values stay equal within a bundle, and nobody can find a value by trying likely ones.
@@ -42,7 +44,8 @@ pub struct Redaction {
 }
 
 /// The index of a bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BundleIndex {
     /// `llm-perf/bundle/1`.
     pub schema: SchemaTag<Self>,

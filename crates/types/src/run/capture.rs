@@ -1,11 +1,11 @@
 //! Choices of a capture that configuration, command lines, documents and the profilers themselves spell alike, and the
 //! expression by which Nsight Compute names a range.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What kind of NVTX range a region is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionStyle {
     /// Pushed and popped on one thread: regions nest.
@@ -17,7 +17,8 @@ pub enum RegionStyle {
 
 crate::named! {
     /// How a profiler gets more counters than one pass has room for.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum ReplayMode {
         /// Every kernel is run again until all counters are read.

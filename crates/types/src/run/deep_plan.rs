@@ -1,13 +1,13 @@
 //! `plan.json` of a deep run: what was asked for, so that a run that was stopped can go on as it started.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Bytes, Stage};
 
 /// One pass, as it is planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlannedPass {
     /// Its name, which is also that of the step in the manifest.
     pub name: String,
@@ -18,7 +18,8 @@ pub struct PlannedPass {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeepPlan {
     /// `llm-perf/deep-plan/1`.
     pub schema: SchemaTag<Self>,

@@ -1,13 +1,13 @@
 //! `inputs.yaml`: the images, prompts, command or files a run was given, and which of them it used.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 use crate::schema::{Document, SchemaName, SchemaTag};
 
 /// One image; for a network that is fed random pictures, one batch of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InputImage {
     /// Name, as in `samples[].input` of the metrics.
     pub name: String,
@@ -31,7 +31,8 @@ pub struct InputImage {
 }
 
 /// One prompt without a picture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InputPrompt {
     /// Name, as in `samples[].input` of the metrics.
     pub name: String,
@@ -53,7 +54,8 @@ pub struct InputPrompt {
 }
 
 /// What a file was to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InputRole {
     /// The program that was run.
@@ -65,7 +67,8 @@ pub enum InputRole {
 }
 
 /// A command that was run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InputCommand {
     /// The program, as given.
     pub program: String,
@@ -76,7 +79,8 @@ pub struct InputCommand {
 }
 
 /// A file a run was given that is neither an image nor a prompt; a folder, where a command names one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InputFile {
     /// What it was to the run.
     pub role: InputRole,
@@ -93,7 +97,8 @@ pub struct InputFile {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InputSet {
     /// `llm-perf/inputs/1`.
     pub schema: SchemaTag<Self>,

@@ -1,6 +1,5 @@
 //! `manifest.json`: what a run is, how it stands and which files it has left so far.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
@@ -8,7 +7,8 @@ use crate::{Bytes, Redaction};
 
 /// How a run stands. Only what has happened is said: a run that was killed still says `running`, and readers find out
 /// from `process` that nobody is running it any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// Begun, not ended.
@@ -22,7 +22,8 @@ pub enum RunStatus {
 }
 
 /// Enough to tell whether the process of a run is still alive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessIdentity {
     /// Process id.
     pub pid: u32,
@@ -36,14 +37,15 @@ pub struct ProcessIdentity {
 }
 
 /// One file of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Artifact {
     /// Path relative to the run folder, with forward slashes.
     pub path: String,
     /// Size.
     pub bytes: Bytes,
     /// SHA-256 of the content, in lowercase hexadecimal.
-    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
     pub sha256: String,
     /// Schema of the content, for JSON documents of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +53,8 @@ pub struct Artifact {
 }
 
 /// One step of a run that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepRecord {
     /// Its name.
     pub name: String,
@@ -60,7 +63,8 @@ pub struct StepRecord {
 }
 
 /// The manifest of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunManifest {
     /// `llm-perf/manifest/1`.
     pub schema: SchemaTag<Self>,

@@ -1,6 +1,5 @@
 //! What `llm-perf runs` says: the runs beneath a folder, and one of them in detail.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
@@ -8,7 +7,8 @@ use crate::{Artifact, Bytes, StepRecord};
 
 /// How a run stands, as a reader finds it. A manifest can only say `running`; whether anybody still runs it is found out
 /// when it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// Everything asked for is there.
@@ -26,7 +26,8 @@ pub enum RunState {
 }
 
 /// One run in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunListing {
     /// Name of its folder, which is how it is asked for.
     pub id: String,
@@ -53,7 +54,8 @@ pub struct RunListing {
 }
 
 /// The runs beneath a folder, newest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunList {
     /// `llm-perf/runs/1`.
     pub schema: SchemaTag<Self>,
@@ -64,7 +66,8 @@ pub struct RunList {
 }
 
 /// One run in detail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunDetail {
     /// `llm-perf/run/1`.
     pub schema: SchemaTag<Self>,
@@ -83,7 +86,8 @@ pub struct RunDetail {
 }
 
 /// How the files of a run compare with its manifest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verification {
     /// Number of files compared.
     pub checked: u64,
@@ -94,7 +98,8 @@ pub struct Verification {
 }
 
 /// One file that is not as the manifest lists it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileProblem {
     /// Path as listed.
     pub path: String,
@@ -105,7 +110,8 @@ pub struct FileProblem {
 }
 
 /// In which way a file is not as listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileProblemKind {
     /// Not there.

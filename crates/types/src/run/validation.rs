@@ -1,12 +1,12 @@
 //! What `llm-perf schema` and `llm-perf validate` say.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 
 /// One kind of document the tool writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SchemaListing {
     /// Name and version, as in the `schema` field of such a document.
     pub name: String,
@@ -15,7 +15,8 @@ pub struct SchemaListing {
 }
 
 /// Every kind of document the tool writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SchemaList {
     /// `llm-perf/schemas/1`.
     pub schema: SchemaTag<Self>,
@@ -24,7 +25,8 @@ pub struct SchemaList {
 }
 
 /// Whether a file is what its `schema` field says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ValidationVerdict {
     /// It is.
@@ -36,7 +38,8 @@ pub enum ValidationVerdict {
 }
 
 /// One place where a document does not follow its schema.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Violation {
     /// JSON pointer (RFC 6901) of the offending value; empty for the document itself.
     pub pointer: String,
@@ -45,7 +48,8 @@ pub struct Violation {
 }
 
 /// What was found about one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileValidation {
     /// The file, as it was named; `-` is standard input.
     pub file: String,
@@ -62,7 +66,8 @@ pub struct FileValidation {
 }
 
 /// What was found about all files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ValidationReport {
     /// `llm-perf/validation/1`.
     pub schema: SchemaTag<Self>,

@@ -1,13 +1,13 @@
 //! `capacity.json`: what a server is likely to make of a load, simulated from the model and a calibration.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin};
 
 /// A latency of many requests, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyForecast {
     /// Arithmetic mean.
     pub mean: ForecastRange,
@@ -18,7 +18,8 @@ pub struct LatencyForecast {
 }
 
 /// What a load comes to on a server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadFigures {
     /// Time to first token.
     pub ttft_ms: LatencyForecast,
@@ -50,7 +51,8 @@ pub struct LoadFigures {
 }
 
 /// The server that is simulated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SimulatedServer {
     /// Catalogue name of the device.
     pub hardware: String,
@@ -90,7 +92,8 @@ const fn one() -> u64 {
 }
 
 /// Servers that decode, apart from those that prefill.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DecodingServers {
     /// How many.
     pub servers: u64,
@@ -101,7 +104,8 @@ pub struct DecodingServers {
 }
 
 /// Steps that take alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum StepKind {
     /// They only decode.
@@ -111,7 +115,8 @@ pub enum StepKind {
 }
 
 /// How much longer measured steps of a kind took on the device than forecast.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepResidual {
     /// What they do.
     pub kind: StepKind,
@@ -124,7 +129,8 @@ pub struct StepResidual {
 }
 
 /// How the requests of a load arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoadArrivals {
     /// At a rate.
@@ -171,7 +177,8 @@ impl LoadArrivals {
 }
 
 /// The load that is simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SimulatedLoad {
     /// When requests arrive.
     pub arrivals: LoadArrivals,
@@ -192,7 +199,8 @@ pub struct SimulatedLoad {
 }
 
 /// What limits a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LimitedLatency {
     /// Time to first token.
@@ -212,7 +220,8 @@ pub enum LimitedLatency {
 
 /// The highest load of this kind that holds the objective: the one under the likely times, with the lowest and highest
 /// under other times. A low end of 0 says that under some of them no load holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HighestLoad {
     /// Requests a second of all replicas; absent for a load of so many at a time.
     pub requests_per_second: Option<ForecastRange>,
@@ -225,7 +234,8 @@ pub struct HighestLoad {
 }
 
 /// Energy of the devices, spread over tokens by the device time they take.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EnergyForecast {
     /// Power of one device, watts.
     pub watts: f64,
@@ -238,7 +248,8 @@ pub struct EnergyForecast {
 }
 
 /// Price of the devices, spread over tokens by the device time they take.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PriceForecast {
     /// Price of one device for an hour, as given.
     pub per_device_hour: f64,
@@ -249,7 +260,8 @@ pub struct PriceForecast {
 }
 
 /// One of the servers, as it begins a step of the likely simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadMoment {
     /// Since the first request.
     pub at_ms: f64,
@@ -262,7 +274,8 @@ pub struct LoadMoment {
 }
 
 /// Latencies of a request as a client measured them, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredRequest {
     /// Time to first token.
     pub ttft_ms: f64,
@@ -273,7 +286,8 @@ pub struct MeasuredRequest {
 }
 
 /// A figure of a load as a client measured it, beside its forecast.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredFigure {
     /// Its key: `ttft_ms.mean`, ..., `output_throughput`.
     pub figure: String,
@@ -286,7 +300,8 @@ pub struct MeasuredFigure {
 }
 
 /// One request of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestForecast {
     /// When it is sent in the likely simulation, since the first; absent where it is refused.
     pub sent_ms: Option<f64>,
@@ -306,7 +321,8 @@ pub struct RequestForecast {
 }
 
 /// Something that a forecast of a load takes as given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityAssumption {
     /// Device times rest on the prior, because the device is not calibrated.
@@ -342,7 +358,8 @@ pub enum CapacityAssumption {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// `llm-perf/capacity/1`.
     pub schema: SchemaTag<Self>,
@@ -353,7 +370,7 @@ pub struct Capacity {
     /// What device times rest on.
     pub basis: String,
     /// Share of the device time of typical steps that calibrated operations make up.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub calibrated_share: f64,
     /// Simulations that intervals of 90% rest on.
     pub simulations: u64,

@@ -1,6 +1,5 @@
 //! `capacity-sweep.json`: layouts of a server under one load, and the best of them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,7 +10,8 @@ use crate::{
 };
 
 /// What one layout makes of its load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayoutFigures {
     /// The server.
     pub server: SimulatedServer,
@@ -39,7 +39,8 @@ pub struct LayoutFigures {
 }
 
 /// One layout.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayoutPoint {
     /// Its number, from zero; the last axis changes fastest.
     pub point: u64,
@@ -54,7 +55,8 @@ pub struct LayoutPoint {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacitySweep {
     /// `llm-perf/capacity-sweep/1`.
     pub schema: SchemaTag<Self>,

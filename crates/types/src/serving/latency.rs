@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Joules, Nanos};
 
 /// The load on a server and how it was served.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServedLoad {
     /// Requests that were sent.
     pub requests: u64,
@@ -53,7 +53,8 @@ pub struct ServedLoad {
 }
 
 /// Energy that GPUs took during a load, counted by themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadEnergy {
     /// Energy.
     pub joules: Joules,
@@ -62,7 +63,8 @@ pub struct LoadEnergy {
 }
 
 /// A distribution of latencies. Intervals are of 95%, resampled by request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Arithmetic mean.
     pub mean: Quantile,
@@ -80,7 +82,8 @@ pub struct Latency {
 }
 
 /// A figure of a distribution with its interval; absent where there are too few requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quantile {
     /// The figure.
     pub ns: Nanos,
@@ -91,7 +94,8 @@ pub struct Quantile {
 }
 
 /// Requests that met an objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Goodput {
     /// The objective.
     pub objective: Objective,
@@ -104,7 +108,8 @@ pub struct Goodput {
 }
 
 /// The longest latencies that are acceptable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Objective {
     /// Time to first token.
     #[serde(default)]

@@ -1,12 +1,12 @@
 //! Requests as their client saw them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
 
 /// What a client recorded of its requests, in the order of its file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestLog {
     /// What wrote it.
     pub source: RequestSource,
@@ -27,7 +27,8 @@ pub(super) const fn yes() -> bool {
 }
 
 /// What wrote a file of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestSource {
     /// `llm-perf serve`.
@@ -45,7 +46,8 @@ pub enum RequestSource {
 }
 
 /// What the times of requests are counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestClock {
     /// Unix time.
@@ -57,7 +59,8 @@ pub enum RequestClock {
 }
 
 /// One request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestRecord {
     /// Its id, as the client or the server names it.
     #[serde(default)]

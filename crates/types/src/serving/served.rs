@@ -1,6 +1,5 @@
 //! Requests joined to the steps of the server.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::ServedLoad;
@@ -8,7 +7,8 @@ use super::request_log::{RequestClock, RequestSource};
 use crate::Nanos;
 
 /// A load on a server, and its requests one by one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Served {
     /// The load; absent where no requests are known.
     #[serde(default)]
@@ -19,7 +19,8 @@ pub struct Served {
 }
 
 /// A load, as its client and the server's trace show it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Serving {
     /// What wrote the requests.
     pub source: RequestSource,
@@ -39,7 +40,8 @@ pub struct Serving {
 }
 
 /// How requests and steps were joined.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestJoin {
     /// What is added to the client's times to get the trace's.
     pub offset_ns: Nanos,
@@ -62,7 +64,8 @@ pub struct RequestJoin {
 }
 
 /// Where the offset between two clocks comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OffsetBasis {
     /// Both say the same clock, and nothing contradicts it.
@@ -72,7 +75,8 @@ pub enum OffsetBasis {
 }
 
 /// One request, as its client saw it and as the server served it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServedRequest {
     /// Its id, where the client says.
     #[serde(default)]
@@ -104,7 +108,8 @@ pub struct ServedRequest {
 }
 
 /// One step of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestStep {
     /// Index into `steps.list`.
     pub step: u64,
@@ -115,7 +120,8 @@ pub struct RequestStep {
 }
 
 /// What a step does for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestWork {
     /// Tokens of its prompt.
@@ -127,7 +133,8 @@ pub enum RequestWork {
 }
 
 /// The latency of a request, divided. The parts add up to what the client measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestParts {
     /// From when it was due until the engine prepares its first step; the way to the server is part of it.
     pub queue_ns: Nanos,

@@ -94,7 +94,7 @@ pub(super) fn redacted(
 
 /// Words that the schema of a document gives a meaning to: its keys, and the values that it names.
 fn words(kind: &str) -> BTreeSet<String> {
-    let schema = types::documents::find(kind).map(|kind| kind.schema().to_value()).unwrap_or_default();
+    let schema = types::documents::find(kind).map(|kind| kind.schema()).unwrap_or_default();
     let (mut words, mut left) = (BTreeSet::new(), vec![&schema]);
     while let Some(value) = left.pop() {
         if let Some(members) = value.as_object() {

@@ -58,7 +58,7 @@ mod tests {
     fn the_reference_explains_every_key_of_the_document() {
         let page = include_str!("../../../../../docs/reference/metrics.md");
         let schema = documents::find("metrics").unwrap().schema();
-        let keys = schema.as_value()["properties"].as_object().unwrap().keys();
+        let keys = schema["properties"].as_object().unwrap().keys();
         let missing: Vec<_> = keys.filter(|key| !page.contains(&format!("`{key}"))).collect();
         assert_eq!(missing, Vec::<&String>::new());
     }
