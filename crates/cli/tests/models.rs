@@ -67,12 +67,12 @@ fn the_list_names_families_and_a_file_is_as_good_as_a_name() {
 #[test]
 fn an_unknown_family_is_wrong_usage_and_names_the_nearest_and_what_is_missing() {
     let folder = TempDir::new().unwrap();
-    let config = r#"{"model_type": "zamba2", "mamba_d_state": 16, "cross_attention_layers": [3], "hidden_size": 2048}"#;
+    let config = r#"{"model_type": "samba", "mamba_d_state": 16, "cross_attention_layers": [3], "hidden_size": 2048}"#;
     std::fs::write(folder.path().join("config.json"), config).unwrap();
     for verb in [&["analyze", "--model", "./config.json"][..], &["models", "./config.json"]] {
         let (code, stdout, stderr) = run_in(folder.path(), verb);
         assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
-        assert!(stderr.contains("`zamba2` is not supported; the nearest is `Bamba"), "{stderr}");
+        assert!(stderr.contains("`samba` is not supported; the nearest is `Bamba"), "{stderr}");
         assert!(stderr.contains("cross-attention layers (`cross_attention_layers`)"), "{stderr}");
     }
 }

@@ -64,7 +64,7 @@ fn problems(name: &str, case: &Value) -> Vec<String> {
 fn parameters_and_flops_of_every_family_equal_those_of_transformers() {
     let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
     let cases = reference["cases"].as_object().unwrap();
-    assert!(cases.len() >= 157, "only {} cases", cases.len());
+    assert!(cases.len() >= 200, "only {} cases", cases.len());
     let wrong: Vec<String> = cases.iter().flat_map(|(name, case)| problems(name, case)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -103,7 +103,7 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(compared >= 115, "only {compared} caches");
+    assert!(compared >= 130, "only {compared} caches");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn states_keep_as_many_elements_as_transformers_allocates() {
         assert_eq!(kept.to_vec(), wanted.iter().map(|size| size.as_u64().unwrap()).collect::<Vec<_>>(), "{name}");
         compared += usize::from(layers.iter().any(|layer| layer.kind == CacheKind::StateSpace));
     }
-    assert!(compared >= 9, "only {compared} models with state-space layers");
+    assert!(compared >= 11, "only {compared} models with state-space layers");
 }
 
 #[test]

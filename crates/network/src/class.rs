@@ -214,6 +214,8 @@ fn of_family(family: &Family) -> Vec<Class> {
     classes.extend(names.compressors.map(|name| class(name, home, compress)));
     classes.push(class(names.scorer, home, "scores = sum over heads of weight * relu(q k)"));
     classes.push(class(names.grouped_linear, home, "y = x W^T, with a separate part of W for each group of heads"));
+    let block = "y = feed_forward(norm(self_attn(norm(x, embeddings)))), its projections with adapters of the layer";
+    classes.push(class(names.shared_block, home, block));
     let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
     classes.push(class(names.state_space, home, space));
     let [cross_layer, cross] = names.cross;

@@ -120,6 +120,7 @@ const ARCHITECTURES: &[Architecture] = &[
         boxed(family::state_space::read_granite(fields))
     }),
     decoder("BambaForCausalLM", "bamba", |fields| boxed(family::state_space::read_bamba(fields))),
+    decoder("Zamba2ForCausalLM", "zamba2", |fields| boxed(family::state_space::read_zamba2(fields))),
     decoder("FalconH1ForCausalLM", "falcon_h1", |fields| boxed(family::mixer::read_falcon_h1(fields))),
     decoder("MllamaForCausalLM", "mllama_text_model", |fields| boxed(family::mixer::read_mllama(fields))),
     decoder("Lfm2ForCausalLM", "lfm2", |fields| boxed(family::mixer::read_lfm2(fields))),

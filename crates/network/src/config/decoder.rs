@@ -2,7 +2,7 @@
 //!
 //! Readers of families fill this; `model::decoder` builds it. A family is a choice of parts, never a network of its own.
 
-use types::DType;
+use types::{ActivationKind, DType};
 
 pub use super::attention::{
     AttentionConfig, BlockIndexerConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections,
@@ -57,6 +57,8 @@ pub struct DecoderConfig {
     pub layer_scalar: bool,
     /// Embeddings of tokens for each layer.
     pub per_layer: Option<PerLayerConfig>,
+    /// Blocks that layers share, where there are any.
+    pub shared: Option<SharedBlocksConfig>,
     /// Streams of hidden states, where there are several.
     pub streams: Option<StreamsConfig>,
     /// Streams that every part of a layer collapses and mixes, where there are several.
@@ -112,6 +114,34 @@ pub struct PerLayerConfig {
     pub width: u64,
     /// Tokens they know.
     pub vocabulary: u64,
+}
+
+/// Blocks of attention and a feed-forward in front of layers, whose weights several layers share in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedBlocksConfig {
+    /// Which layers have one in front.
+    pub layers: Vec<bool>,
+    /// What they are made of.
+    pub block: SharedBlockConfig,
+}
+
+/// One of those blocks. It is given hidden states and the embeddings beside them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedBlockConfig {
+    /// Sets of weights.
+    pub blocks: u64,
+    /// Its attention.
+    pub attention: GroupedConfig,
+    /// Inner width of its feed-forward.
+    pub inner: u64,
+    /// The nonlinearity of that.
+    pub activation: ActivationKind,
+    /// Whether the feed-forward has biases.
+    pub bias: bool,
+    /// Rank of the adapters that each layer has of its own.
+    pub rank: u64,
+    /// Whether attention has adapters too.
+    pub adapts_attention: bool,
 }
 
 /// Streams of hidden states of which each layer computes one.
@@ -232,6 +262,7 @@ impl PartialEq for DecoderConfig {
             && (self.exact_positions, self.head) == (other.exact_positions, other.head)
             && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
                 == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
+            && self.shared == other.shared
             && (self.layer_scalar, self.per_layer, self.streams, self.hyper)
                 == (other.layer_scalar, other.per_layer, other.streams, other.hyper)
     }

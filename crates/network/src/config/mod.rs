@@ -129,6 +129,13 @@ impl ConfigFile {
         {
             decoder.head = architecture::decoder_head(&fields, decoder.class())?;
         }
+        if let ModelConfig::VisionLanguage(seeing) = &config
+            && architecture::decoder_head(&fields, seeing.names.causal)? != decoder::DecoderHead::Tokens
+        {
+            let found = format!("{:?}", fields.text_list("architectures")?);
+            let expected = format!("`{}`: other heads behind images are not modelled", seeing.names.causal);
+            return Err(fields.wrong("architectures", found, expected));
+        }
         if let Some(decoder) = config.decoder_mut() {
             bounded(decoder)?;
             decoder.quantisation = quantisation::Quantisation::read(&fields, dtype)?;
@@ -328,7 +335,7 @@ mod tests {
         let prophet = problem(r#"{"model_type": "prophetnet", "is_encoder_decoder": true, "alibi": false}"#);
         assert!(prophet.contains("`prophetnet`") && prophet.contains("a text encoder (`is_encod"), "{prophet}");
         assert!(!prophet.contains("alibi"), "{prophet}");
-        let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
+        let next = problem(r#"{"model_type": "samba", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
         assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
         assert!(plain.contains("it would need support for its config fields"), "{plain}");

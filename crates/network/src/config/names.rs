@@ -77,6 +77,8 @@ pub(crate) struct Names {
     pub(crate) state_space_layer: Option<&'static str>,
     /// A layer that attends to a picture, and its attention.
     pub(crate) cross: [&'static str; 2],
+    /// A block that layers share.
+    pub(crate) shared_block: &'static str,
     /// Gated convolution.
     pub(crate) short_conv: &'static str,
     /// Parts of a layer that computes one of several streams.
@@ -172,6 +174,7 @@ macro_rules! names {
             state_space: concat!($prefix, "Mixer"),
             state_space_layer: None,
             cross: [concat!($prefix, "CrossAttentionDecoderLayer"), concat!($prefix, "CrossAttention")],
+            shared_block: concat!($prefix, "AttentionDecoderLayer"),
             short_conv: concat!($prefix, "ShortConv"),
             altup: concat!($prefix, "AltUp"),
             laurel: concat!($prefix, "LaurelBlock"),

@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn a_family_that_is_not_read_is_refused_by_its_parts_and_not_by_its_infinity() {
         let text =
-            r#"{"architectures": ["Zamba2ForCausalLM"], "mamba_d_state": 128, "time_step_limit": [0.0, Infinity]}"#;
+            r#"{"architectures": ["SambaForCausalLM"], "mamba_d_state": 128, "time_step_limit": [0.0, Infinity]}"#;
         let problem = ModelConfig::from_json("config.json", text).unwrap_err().to_string();
-        assert!(problem.contains("`Zamba2ForCausalLM`") && !problem.contains("JSON"), "{problem}");
+        assert!(problem.contains("`SambaForCausalLM`") && !problem.contains("JSON"), "{problem}");
     }
 }

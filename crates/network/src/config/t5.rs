@@ -105,6 +105,12 @@ impl T5Config {
     /// Reads a model of `family`.
     pub(crate) fn read(fields: &Fields<'_>, family: &'static T5Family) -> Result<Self, ConfigProblem> {
         unquantised(fields)?;
+        if let Some(class) = fields.text_list("architectures")?.into_iter().next()
+            && !["ForConditionalGeneration", "WithLMHeadModel"].iter().any(|head| class.ends_with(head))
+        {
+            let expected = format!("`{}`: other heads of this family are not modelled", family.conditional);
+            return Err(fields.wrong("architectures", format!("[\"{class}\"]"), expected));
+        }
         let of_t5 = *family == T5;
         let encoder_layers = fields.size_or("num_layers", if of_t5 { 6 } else { 8 })?;
         let decoder_layers = fields.size_or("num_decoder_layers", encoder_layers)?;
@@ -203,6 +209,10 @@ mod tests {
                 "only unquantised weights",
             ),
             (r#"{"architectures": ["T5EncoderModel"], "model_type": "t5"}"#, "`T5EncoderModel`"),
+            (
+                r#"{"architectures": ["T5ForSequenceClassification"], "model_type": "t5", "d_model": 512}"#,
+                "other heads of this family",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(wanted), "{error}");

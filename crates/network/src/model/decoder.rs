@@ -3,7 +3,7 @@
 use types::Op;
 
 use super::decoder_layer::{Layer, kept};
-use super::{CacheLayout, Prompt};
+use super::{CacheKind, CacheLayer, CacheLayout, Prompt};
 use crate::config::decoder::{DecoderConfig, DecoderHead, HyperConfig, PositionsConfig};
 use crate::config::family::is_computed;
 use crate::config::quantisation::Quantisation;
@@ -31,6 +31,8 @@ pub(crate) struct Decoder {
     streams: Option<Streams>,
     /// What collapses the streams behind all layers.
     hyper: Option<(HyperConnection, HyperConfig)>,
+    /// Whether layers are given the embeddings again.
+    shares: bool,
     layers: Vec<Layer>,
     norm: Norm,
     cache: CacheLayout,
@@ -153,17 +155,29 @@ impl Decoder {
             .per_layer
             .map(|part| PerLayerEmbeddings::new(builder, names, [config.width, count], part, config.norm));
         let streams = config.streams.map(|streams| Streams::new(builder, config.width, streams, config.norm.epsilon));
+        let mut blocks = Vec::new();
         let (_, layers) = builder.list(names.layers_module, Repetition::Sequential, count, |builder, index| {
-            Layer::new(builder, index as usize, config)
+            Layer::new(builder, index as usize, config, &mut blocks)
         });
         let hyper =
             config.hyper.map(|part| (HyperConnection::last(builder, names, config.width, part, config.norm), part));
         let norm = Norm::new(builder, names.final_norm, names.norm, config.width, config.norm);
         let cache = CacheLayout {
-            layers: config.layers.iter().map(|layer| kept(layer, config.width)).collect(),
+            layers: (config.layers.iter().enumerate())
+                .map(|(index, layer)| {
+                    let kept = kept(layer, config.width);
+                    let shared = config.shared.as_ref().filter(|shared| shared.layers[index]);
+                    shared.map_or(kept, |shared| {
+                        let attention = shared.block.attention;
+                        let elements = 2 * attention.key_value_heads * attention.head_width;
+                        CacheLayer { kind: CacheKind::Hybrid, elements, ..kept }
+                    })
+                })
+                .collect(),
             dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
         };
-        Self { embedding, embedding_norm, positions, per_layer, streams, hyper, layers, norm, cache }
+        let shares = config.shared.is_some();
+        Self { embedding, embedding_norm, positions, per_layer, streams, hyper, shares, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {
@@ -209,9 +223,10 @@ impl Decoder {
             (None, Some((_, config))) => streams(b, &embedded, *config)?,
             (None, None) => embedded,
         };
+        let start = self.shares.then(|| x.clone());
         for (index, layer) in self.layers.iter().enumerate() {
             let own = more.own.map(|own| b.slice(own, 2, index as u64, 1)).transpose()?;
-            x = layer.forward(b, &x, (own.as_ref(), more.source), offset)?;
+            x = layer.forward(b, &x, [own.as_ref(), more.source, start.as_ref()], offset)?;
             if let Some((features, mask)) = more.deep
                 && let Some(rows) = features.get(index)
             {

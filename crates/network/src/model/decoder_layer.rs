@@ -1,5 +1,7 @@
 //! One layer of the decoder: attention and feed-forward, each of the parts its configuration chooses, and norms around them.
 
+use std::sync::Arc;
+
 use types::{ActivationKind, Op};
 
 use super::{CacheKind, CacheLayer};
@@ -7,7 +9,8 @@ use crate::config::Names;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, Values};
 use crate::layer::{
     AltUp, CompressedAttention, DenseBesideExperts, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention,
-    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, ShortConv, Source, StateSpace,
+    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, SharedBlock, ShortConv, Source,
+    StateSpace, Weights,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
@@ -20,6 +23,8 @@ pub(super) struct Layer {
     residual_scale: Option<f64>,
     /// What it does with embeddings of its own.
     own: Option<PerLayerInput>,
+    /// A block in front that other layers share.
+    shared: Option<Box<SharedBlock>>,
     /// What it does with streams, where there are several.
     altup: Option<Box<AltUp>>,
     /// What collapses and mixes streams around attention and around the feed-forward.
@@ -63,7 +68,12 @@ struct Norms {
 }
 
 impl Layer {
-    pub(super) fn new(builder: &mut Builder, index: usize, config: &DecoderConfig) -> Self {
+    pub(super) fn new(
+        builder: &mut Builder,
+        index: usize,
+        config: &DecoderConfig,
+        blocks: &mut Vec<Arc<Weights>>,
+    ) -> Self {
         let (names, width, norm) = (&config.family.names, config.width, config.norm);
         let layer = &config.layers[index];
         let class = match layer.attention {
@@ -119,6 +129,11 @@ impl Layer {
                 }
                 FeedForwardConfig::Absent => FeedForward::Absent,
             };
+            let shared = config.shared.as_ref().filter(|shared| shared.layers[index]).map(|shared| {
+                let place = shared.layers[..index].iter().filter(|is_one| **is_one).count() as u64;
+                let part = (shared.block, norm);
+                Box::new(SharedBlock::new(builder, names, width, part, (index, place), blocks))
+            });
             let (before, after, parallel) = match norm.placement {
                 NormPlacement::Before => ([true; 2], false, false),
                 NormPlacement::Around => ([true; 2], true, false),
@@ -155,6 +170,7 @@ impl Layer {
                 norms,
                 residual_scale: config.residual_scale,
                 own,
+                shared,
                 altup,
                 hyper,
                 scalar,
@@ -167,7 +183,7 @@ impl Layer {
         &self,
         b: &mut B,
         x: &B::Tensor,
-        (own, source): (Option<&B::Tensor>, Option<&B::Tensor>),
+        [own, source, embedded]: [Option<&B::Tensor>; 3],
         offset: u64,
     ) -> Result<B::Tensor, NetworkError> {
         if let Attention::Cross(attention, gates) = &self.attention {
@@ -180,7 +196,7 @@ impl Layer {
             if let Some(hyper) = &self.hyper {
                 return self.connected(b, x, hyper, offset);
             }
-            let mut x = self.mixed(b, x, offset)?;
+            let mut x = self.mixed(b, x, embedded, offset)?;
             if let (Some(part), Some(own)) = (&self.own, own) {
                 x = part.forward(b, &x, own)?;
             }
@@ -289,11 +305,24 @@ impl Layer {
     }
 
     /// Attention and feed-forward.
-    fn mixed<B: Backend>(&self, b: &mut B, x: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
+    fn mixed<B: Backend>(
+        &self,
+        b: &mut B,
+        x: &B::Tensor,
+        embedded: Option<&B::Tensor>,
+        offset: u64,
+    ) -> Result<B::Tensor, NetworkError> {
         if matches!(self.attention, Attention::Absent) {
             return self.feed_forward(b, x);
         }
-        let given = normed(b, &self.norms.before_attention, x)?;
+        let ahead = match (&self.shared, embedded) {
+            (Some(shared), Some(embedded)) => {
+                let added = shared.forward(b, [x, embedded], offset)?;
+                b.add(x, &added)?
+            }
+            _ => x.clone(),
+        };
+        let given = normed(b, &self.norms.before_attention, &ahead)?;
         let mixed = self.attend(b, &given, offset)?;
         if self.norms.parallel {
             let given = match &self.norms.before_feed_forward {

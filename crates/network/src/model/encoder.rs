@@ -159,7 +159,12 @@ impl Encoder {
             }
             _ => builder.module(family.module, family.classes[0], parts),
         };
-        let is_aside = matches!(config.head, EncoderHead::TokenClasses(_) | EncoderHead::Tokens);
+        // BigBird's classifier takes the first position itself.
+        let is_aside = match config.head {
+            EncoderHead::Pooled => false,
+            EncoderHead::Classes(_) => family.pooled == Pooled::Always && family.pooler == "Linear",
+            EncoderHead::TokenClasses(_) | EncoderHead::Tokens => true,
+        };
         let (pooler, aside) = if is_aside { (None, pooler) } else { (pooler, None) };
         let head = Head::new(&mut builder, config, pooler);
         let blueprint = finish(builder, config.quantisation.as_ref());

@@ -192,6 +192,7 @@ impl Sizes {
             logit_softcap: None,
             layer_scalar: false,
             per_layer: None,
+            shared: None,
             streams: None,
             hyper: None,
             dtype: self.dtype,

@@ -2,13 +2,13 @@
 
 use super::dense::scaled;
 use super::mixture::{PLAIN_GATE, mixture};
-use super::sizes::{Sizes, WIDEST_HEAD, activation_named};
+use super::sizes::{Sizes, WIDEST_HEAD, activation_named, rotary};
 use super::sparse::corrected;
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, MixtureConfig,
-    PlainConfig, SelectionNorms, SharedConfig, StateSpaceConfig, StateSpaceKind,
+    PlainConfig, SelectionNorms, SharedBlockConfig, SharedBlocksConfig, SharedConfig, StateSpaceConfig, StateSpaceKind,
 };
 use crate::config::fields::Fields;
 
@@ -110,7 +110,7 @@ pub(crate) const JAMBA: Family = Family {
 };
 
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&NEMOTRON, &MAMBA2, &MAMBA, &FALCON_MAMBA, &GRANITE, &BAMBA, &JAMBA];
+pub(crate) const FAMILIES: &[&Family] = &[&NEMOTRON, &MAMBA2, &MAMBA, &FALCON_MAMBA, &GRANITE, &BAMBA, &ZAMBA2, &JAMBA];
 
 /// What a layer is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -352,6 +352,82 @@ pub(in crate::config) fn read_bamba(fields: &Fields<'_>) -> Result<DecoderConfig
     let kinds: Vec<_> = (0..sizes.layers).map(rule).collect();
     Ok(hybrid(&sizes, &BAMBA, &kinds, (attention, part), |_| sizes.gated()))
 }
+
+/// State-space layers, some with a block in front that they share.
+pub(in crate::config) fn read_zamba2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let width = fields.size("hidden_size")?;
+    let inner = fields.size_or("intermediate_size", width.saturating_mul(4))?;
+    let heads = fields.size("num_attention_heads")?;
+    fields.divides(("hidden_size", width.saturating_mul(2)), ("num_attention_heads", heads))?;
+    let mut sizes = Sizes::stated(fields, [width, 1, 1, fields.layers("num_hidden_layers")?, inner], 1e-5)?;
+    sizes.epsilon = fields.number_or("rms_norm_eps", 1e-5)?;
+    sizes.heads = fields.at_most("num_attention_heads", heads, 1 << 20)?;
+    sizes.key_value_heads = fields.size_or("num_key_value_heads", heads)?;
+    fields.divides(("num_attention_heads", heads), ("num_key_value_heads", sizes.key_value_heads))?;
+    sizes.tied_embeddings = fields.ties(true)?;
+    let sizes = Sizes { head_width: 2 * width / heads, ..sizes };
+    let part = mamba2(fields, &ZAMBA_FIELDS)?;
+    let text = fields.optional_text("hidden_act")?.unwrap_or_else(|| "gelu".to_owned());
+    let activation = activation_named(&text).ok_or_else(|| fields.wrong("hidden_act", &text, "gelu, relu or silu"))?;
+    let kinds = fields.text_list("layers_block_type")?;
+    let shared: Vec<bool> = if kinds.is_empty() {
+        fields.left_open("layers_block_type", "as its class has them");
+        let rule = |index| (index < 43 && index > 0 && index % 6 == 0) || index == 47 || index == 51;
+        (0..sizes.layers).map(rule).collect()
+    } else {
+        kinds.iter().map(|kind| kind == "hybrid").collect()
+    };
+    if shared.len() as u64 != sizes.layers {
+        let expected = format!("{} entries, one for each layer", sizes.layers);
+        return Err(fields.wrong("layers_block_type", format!("a list of {}", shared.len()), expected));
+    }
+    let other = |kind: &&String| !matches!(kind.as_str(), "hybrid" | "mamba" | "linear_attention");
+    if let Some(kind) = kinds.iter().find(other) {
+        return Err(fields.wrong("layers_block_type", format!("\"{kind}\""), "`hybrid` or `linear_attention`"));
+    }
+    let turned = fields.flag_or("use_mem_rope", false)?;
+    let turned = turned.then(|| rotary(fields, 10_000.0, sizes.head_width)).transpose()?;
+    let scale = 1.0 / ((sizes.head_width as f64) / 2.0).sqrt();
+    let block = SharedBlockConfig {
+        blocks: fields.size_or("num_mem_blocks", 1)?,
+        attention: GroupedConfig { rotary: turned, scale, ..sizes.grouped() },
+        inner,
+        activation,
+        bias: fields.flag_or("add_bias_linear", false)?,
+        rank: fields.size_or("adapter_rank", 128)?,
+        adapts_attention: fields.flag_or("use_shared_attention_adapter", false)?,
+    };
+    let mut decoder = sizes.decoder(&ZAMBA2, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
+    decoder.shared = Some(SharedBlocksConfig { layers: shared, block });
+    Ok(decoder)
+}
+
+const ZAMBA_FIELDS: Mamba2Fields = Mamba2Fields {
+    heads: ("n_mamba_heads", 8),
+    head_width: ("mamba_headdim", None),
+    groups: ("mamba_ngroups", 1),
+    state: ("mamba_d_state", 64),
+    kernel: ("mamba_d_conv", 4),
+    chunk: ("chunk_size", 256),
+    bias: "add_bias_linear",
+    conv_bias: "use_conv_bias",
+};
+
+pub(crate) const ZAMBA2: Family = Family {
+    home: "transformers.models.zamba2.modeling_zamba2",
+    names: Names {
+        layer: "Zamba2MambaDecoderLayer",
+        final_norm: "final_layernorm",
+        state_space: "Zamba2MambaMixer",
+        gated_norm: "Zamba2RMSNormGated",
+        ..names!("Zamba2")
+    },
+    definitions: Definitions {
+        layer: "y = x + mamba(input_layernorm(x)), to whose input some layers add linear(block(x, embeddings)), of a \
+                block of attention and a feed-forward that they share",
+        ..Definitions::COMMON
+    },
+};
 
 pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
