@@ -358,9 +358,9 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         counter: "work_without_launch",
         title: "Kernels without a launch record",
         remedy: &[
-            "{before} of them ran in the first {lead}: they belong to a pass that started before the recording.",
+            "{before} of them ran in the first {lead}, each before any kernel of its stream that has one: they were most likely launched before the recording.",
             "!calls Record the CUDA runtime calls too.",
-            "Work launched before the profiler starts has no launch in the trace: wait for the device (`torch.cuda.synchronize()`) before you start it.",
+            "?before Work launched before the profiler starts has no launch in the trace: wait for the device (`torch.cuda.synchronize()`) before you start it.",
         ],
     },
     CounterWords {
@@ -368,6 +368,13 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
         title: "Launches without recorded kernels",
         remedy: &[
             "The host launched kernels, and the file contains none: device activity was not recorded. Record it too: `ProfilerActivity.CUDA` in torch.profiler, `--trace=cuda` in nsys. If it was on, CUPTI could not start: see the messages of the program.",
+        ],
+    },
+    CounterWords {
+        counter: "launches_cut_off",
+        title: "Launches whose kernels are missing",
+        remedy: &[
+            "The recording ends before their kernels run, or their events were dropped or cut off: kernel times and the times of the steps that launched them are too short. Wait for the device (`torch.cuda.synchronize()`) before the profiler stops.",
         ],
     },
     CounterWords {
@@ -491,7 +498,7 @@ pub(crate) const COUNTERS: &[CounterWords] = &[
     // Times, and what is modelled.
     CounterWords {
         counter: "nanoseconds_outside_stages",
-        title: "Nanoseconds outside stages",
+        title: "Time outside stages",
         remedy: &[
             "{outside} of the measured time is outside every stage.",
             "{mixed_time} of that is in {mixed|step} with both prompts and decoding sequences, which belong to neither stage.",

@@ -61,9 +61,9 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "compilation",
         title: "Compilation and first-use costs",
         claim: &[
-            "The GPU is idle {idle} ({idle_share}) while the host compiles, captures graphs, loads modules, or makes a first call or launch of this recording that takes 1 ms or more.",
+            "The GPU is idle {idle} ({idle_share}) while the host compiles, captures graphs, loads modules, or makes a first call of this recording that takes 1 ms or more.",
         ],
-        evidence: &[],
+        evidence: &["*places {time} of the idle time is inside `{name}`."],
         action: &["Warm up with the same shapes before the profiler starts."],
         advice: &[
             "No saving is estimated, because this usually happens once. If it recurs, shapes change (dynamic shapes, recompilation): fix or pad them.",
@@ -90,12 +90,14 @@ pub(crate) const RULES: &[RuleWords] = &[
         claim: &[
             "?one_off The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; {once} of that is seen only once in this recording.",
             "?works !unrecorded The GPU is idle {idle} ({idle_share}) while the host does other work and makes no CUDA or HIP call for 1 ms or more.",
+            "?all_unrecorded The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; the recording does not show what the host does then.",
             "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more; for {unrecorded} of that, the recording does not show what the host does.",
             "The GPU is idle {idle} ({idle_share}) while the host makes no CUDA or HIP call for 1 ms or more.",
         ],
         evidence: &[
             "*places {time} of the idle time is inside `{name}`.",
-            "Where the recording shows nothing ({unrecorded}), the host may work, wait or sleep, so no saving is estimated for that part.",
+            "?all_unrecorded The host may work, wait or sleep then, so no saving is estimated.",
+            "!all_unrecorded Where the recording shows nothing ({unrecorded}), the host may work, wait or sleep, so no saving is estimated for that part.",
             "!one_off {once} of the idle time is seen only once in this recording; no saving is expected from it.",
         ],
         action: &[
@@ -138,7 +140,10 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Overlap communication with compute, or send less."],
         advice: &[
-            "?training Start collectives earlier (gradient buckets in backward, prefetched all-gathers), or use lower precision and fewer, larger messages.",
+            "?training ?buckets `DistributedDataParallel` already reduces gradients in buckets during the backward pass: use larger buckets (`bucket_cap_mb`), a communication hook that sends half precision (`bf16_compress_hook`), or fewer synchronisations (`no_sync` while gradients accumulate).",
+            "?training ?shards `FullyShardedDataParallel` already gathers parameters ahead: prefetch earlier (`forward_prefetch`, `backward_prefetch`), send half precision, or shard over fewer GPUs (hybrid sharding).",
+            "?training ?other Start these collectives earlier and wait for them later, or use lower precision and fewer, larger messages.",
+            "?training !buckets !shards !other Start collectives earlier (gradient buckets in backward, prefetched all-gathers), or use lower precision and fewer, larger messages.",
             "?inference Keep two batches in flight, split the GEMM before a collective so that its parts overlap, fuse the all-reduce with the norm that follows, or spread the model over fewer GPUs.",
             "!training !inference Start collectives earlier, keep two batches in flight, or use lower precision and fewer, larger messages.",
             "A collective also waits for the slowest rank: compare ranks before blaming the link.",
@@ -271,7 +276,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "host-to-device-copies",
         title: "Host-to-device copies",
         claim: &[
-            "?per_step Every decode step copies data from the host to the GPU: {per_step|copy} per step.",
+            "?per_step Decode steps copy data from the host to the GPU: {per_step|copy} per step on average.",
             "?one_off Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}); {once} of that is seen only once in this recording, such as in a set-up.",
             "Copies from the host run for {exposed} of {span} with no kernel alongside ({exposed_share}).",
         ],
@@ -280,7 +285,7 @@ pub(crate) const RULES: &[RuleWords] = &[
             "The copies run for {run} and keep the GPU idle for another {wait}: {copies_share} together.",
             "*devices `{device}`: {copies|copy}, {moved} in {time} ({rate}); kernels run for {kernels}.",
             "{pageable} of the copy time is spent on pageable memory, which the driver copies in chunks.",
-            "Every pass repeats {per_pass|copy} of the same sizes, more than the tensors of a batch: these look like weights.",
+            "On one GPU, {alike|copy} have only {sizes} sizes among them, as the weights of equal layers do, and are more than the tensors of a batch: these look like weights.",
             "?mostly The copies take longer than all work that could hide them: overlap saves little; move fewer bytes or copy faster.",
             "!one_off {once} of the copy time is seen only once in this recording, such as in a set-up; no saving is expected from it.",
         ],
@@ -292,7 +297,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         advice: &[
             "?per_step Keep positions, masks and the last token there, or compute them there. Where a copy is needed, pin its memory and start it one step ahead.",
             "!per_step !one_off Copy the rest from pinned memory with `non_blocking`, on a separate stream and one step ahead.",
-            "?per_pass The estimate assumes that all of these copies can be avoided: that the weights fit in GPU memory.",
+            "?alike The estimate assumes that all of these copies can be avoided: that the weights fit in GPU memory.",
         ],
     },
     RuleWords {
@@ -325,6 +330,18 @@ pub(crate) const RULES: &[RuleWords] = &[
         advice: &[
             "Find the source of the copies (`copy_`, `cat`, `clone`, `contiguous`; buffers of graphs and of collectives), and use preallocated outputs, views, and gradients that are views of their bucket.",
             "The estimate covers all copies with no kernel alongside.",
+        ],
+    },
+    RuleWords {
+        rule: "gradient-copies",
+        title: "Copies of gradients",
+        claim: &[
+            "`DistributedDataParallel` copies gradients out of their buckets after reducing them: {copies|copy} in {time}, {part} of all kernels, copies and memsets.",
+        ],
+        evidence: &[],
+        action: &["Let gradients be views of their buckets."],
+        advice: &[
+            "Set `gradient_as_bucket_view=True`. That saves these copies, the launches behind them, and the memory of the gradients.",
         ],
     },
     RuleWords {
@@ -451,7 +468,8 @@ pub(crate) const RULES: &[RuleWords] = &[
         ],
         action: &["Give these kernels more work at once."],
         advice: &[
-            "Use a larger batch, several small tensors per call (`_foreach_`, a grouped or batched kernel), or a fused kernel.",
+            "?training Use a larger batch, several small tensors per call (`_foreach_`), or a fused kernel.",
+            "!training Use a larger batch, a grouped or fused kernel, or one that divides its work among more blocks.",
         ],
     },
     RuleWords {
@@ -475,12 +493,13 @@ pub(crate) const RULES: &[RuleWords] = &[
         rule: "launch-gaps",
         title: "Launch gaps",
         claim: &[
-            "?in_graphs The GPU is idle {idle} ({idle_share}) while the host prepares and launches CUDA graphs and the kernels between them.",
+            "?in_graphs The GPU is idle {idle} ({idle_share}) while the host prepares and launches CUDA graphs and the kernels outside them.",
             "The GPU is idle {idle} ({idle_share}) between kernel launches.",
         ],
         evidence: &[
             "{graph_share:bare} of kernels, copies and memsets already run in CUDA graphs ({graphs|graph launch}); the rest takes {eager|launch}.",
             "{inside_graphs} of the idle time is inside the calls that launch graphs.",
+            "{before_graphs} of the idle time is before the first graph launch.",
             "?unit {launches|launch} per {unit}, one every {interval} on average.",
             "!unit {launches|launch}, one every {interval} on average.",
         ],
@@ -495,6 +514,31 @@ pub(crate) const RULES: &[RuleWords] = &[
             "!in_graphs ?repeats `torch.compile(mode=\"reduce-overhead\")` captures graphs.",
             "!in_graphs A larger batch or fused operators give each launch more work.",
             "Profilers slow the CPU down, so check the figure without one.",
+        ],
+    },
+    RuleWords {
+        rule: "kernel-gaps",
+        title: "Gaps between kernels",
+        claim: &[
+            "?graphs The GPU is idle {idle} ({idle_share}) between kernels of CUDA graphs.",
+            "The GPU is idle {idle} ({idle_share}) between kernels that had already been launched[[, {in_graphs} of it inside CUDA graphs]].",
+        ],
+        evidence: &["There are {gaps|gap} of {mean} on average."],
+        action: &["Launch fewer kernels that each do more."],
+        advice: &[
+            "No host work causes these gaps: the GPU takes this long from one kernel to the next. Fuse small kernels, or use programmatic dependent launch where the kernels support it.",
+        ],
+    },
+    RuleWords {
+        rule: "unexplained-delay",
+        title: "Late starts without a recorded cause",
+        claim: &[
+            "The GPU is idle {idle} ({idle_share}) although its next work has been launched; the recording does not show what that work waits for.",
+        ],
+        evidence: &["*places {time} of the idle time is before `{name}`."],
+        action: &["Find out what this work waits for."],
+        advice: &[
+            "It may wait for an event of another stream or process, for work that the recording does not hold, or for another program on the same GPU. No saving is estimated.",
         ],
     },
     RuleWords {
