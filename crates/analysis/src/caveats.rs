@@ -1,5 +1,6 @@
 //! What a reader must know before the first number: what is missing, what disturbed the run, what its numbers rest on.
 
+use types::timeline::OperatorKind;
 use types::{Base, Caveat, CaveatKind, Conditions, DeviceTime, Facts, QualityCounter, Severity};
 
 use crate::disturbed;
@@ -69,7 +70,10 @@ fn profiler_attached(evidence: &Evidence<'_>, conditions: &Conditions) -> Option
     (timed && conditions.command.is_none()).then(|| {
         let tool = trace.sources.iter().find_map(|source| source.tool.as_deref());
         let overhead = evidence.overhead.as_ref().and_then(|overhead| overhead.share);
-        let facts = Facts::new().with_known("tool", tool).with_share(
+        let timelines = evidence.trace.iter().flat_map(|trace| &trace.timelines);
+        let mut operators = timelines.flat_map(|placed| &placed.timeline.operators);
+        let stacks = operators.any(|operator| operator.kind == OperatorKind::Python);
+        let facts = Facts::new().with_known("tool", tool).with_if("stacks", stacks).with_share(
             "overhead",
             overhead.filter(|share| *share > 0.0),
             types::Base::Itself,

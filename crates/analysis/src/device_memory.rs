@@ -3,10 +3,10 @@
 //! The framework's allocator reports its totals with each event. Between two events nothing changes, so the level at a moment
 //! is that of the latest event before it. Host memory is left out: there the totals start at zero with the recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::{MemoryEvent, Timeline};
-use types::{Bytes, DeviceMemory, MemoryPoint, Nanos, StepMemory};
+use types::{Bytes, DeviceId, DeviceMemory, MemoryPoint, Nanos, StepMemory};
 
 use crate::evidence::PlacedTimeline;
 use crate::steps::{self, HostStep};
@@ -30,13 +30,15 @@ fn of_timeline(placed: &PlacedTimeline<'_>) -> Vec<DeviceMemory> {
         return Vec::new();
     }
     let steps = steps::host_steps(timeline, placed.attribution);
+    let numbering = Numbering::new(timeline, levels.keys().map(|(device, _)| *device));
     let summary = |((device, process), mut levels): ((u32, Option<u32>), Vec<Level>)| {
         levels.sort_by_key(|level| level.time);
         let levels = Levels(levels);
         let own = steps.iter().filter(|step| step.process == process);
         let (first, peak) = (levels.0.first()?, levels.peak()?);
         Some(DeviceMemory {
-            device: placed.device(device),
+            device: placed.device(numbering.device(device)),
+            in_process: numbering.differs.then(|| DeviceId::cuda(device)),
             rank: placed.rank,
             allocations: levels.0.iter().filter(|level| level.after > level.before).count() as u64,
             start_allocated_bytes: Some(first.before),
@@ -48,6 +50,29 @@ fn of_timeline(placed: &PlacedTimeline<'_>) -> Vec<DeviceMemory> {
         })
     };
     levels.into_iter().filter_map(summary).collect()
+}
+
+/// How the allocator's events number devices beside the kernels.
+struct Numbering {
+    /// No device of the events has kernels.
+    differs: bool,
+    /// The only device of kernels, where the events have one as well.
+    only: Option<u32>,
+}
+
+impl Numbering {
+    fn new(timeline: &Timeline, events: impl Iterator<Item = u32>) -> Self {
+        let events: BTreeSet<u32> = events.collect();
+        let works = timeline.work.iter().map(|work| timeline.queues[work.queue.0 as usize].device);
+        let works: BTreeSet<u32> = works.collect();
+        let differs = !works.is_empty() && works.is_disjoint(&events);
+        let only = works.first().filter(|_| differs && works.len() == 1 && events.len() == 1);
+        Self { differs, only: only.copied() }
+    }
+
+    fn device(&self, device: u32) -> u32 {
+        self.only.unwrap_or(device)
+    }
 }
 
 fn process(timeline: &Timeline, event: &MemoryEvent) -> Option<u32> {
@@ -162,6 +187,22 @@ mod tests {
 
     fn step(start: i64, end: i64) -> HostStep {
         HostStep { name: "step".to_owned(), process: None, host: Span::new(Nanos::new(start), Nanos::new(end)) }
+    }
+
+    #[test]
+    fn a_device_that_the_process_numbers_by_itself_is_that_of_its_kernels() {
+        let mut timeline = crate::device::sample::timeline(100, &[crate::device::sample::Launch::new(0, 1, 2)]);
+        let of = |timeline: &Timeline, events: &[u32]| {
+            let numbering = Numbering::new(timeline, events.iter().copied());
+            (numbering.differs, numbering.device(events[0]))
+        };
+        assert_eq!(of(&timeline, &[0]), (false, 0));
+        assert_eq!(of(&timeline, &[0, 1]), (false, 0), "a second device may have memory and no kernel");
+        timeline.queues[0].device = 2;
+        assert_eq!(of(&timeline, &[0]), (true, 2));
+        assert_eq!(of(&timeline, &[0, 1]), (true, 0), "which of the two is not known");
+        timeline.work.clear();
+        assert_eq!(of(&timeline, &[0]), (false, 0), "no kernel was recorded");
     }
 
     #[test]

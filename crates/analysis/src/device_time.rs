@@ -216,9 +216,10 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
 fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
     let timeline = placed.timeline;
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
-    const QUIET: [IdleCause; 2] = [IdleCause::HostWork, IdleCause::HostUnknown];
-    let mut quiet = QUIET.map(|_| Vec::new());
-    let mut queued: BTreeMap<&str, Nanos> = BTreeMap::new();
+    const PLACED: [IdleCause; 3] = [IdleCause::HostWork, IdleCause::HostUnknown, IdleCause::Compiling];
+    let mut placed_spans = PLACED.map(|_| Vec::new());
+    const LAUNCHED: [IdleCause; 2] = [IdleCause::BetweenKernels, IdleCause::Queued];
+    let mut launched = LAUNCHED.map(|_| BTreeMap::<&str, Nanos>::new());
     for gap in gaps.as_slice() {
         let (row, next) = behind(timeline, placed.attribution, rows, *gap);
         let waiting = host.divide(*gap, next);
@@ -228,20 +229,26 @@ fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spa
             *all += time;
             *longest = time.max(*longest);
         }
-        let late = waiting.of(IdleCause::Queued);
-        if let Some(row) = row.filter(|_| late > Nanos::ZERO) {
-            *queued.entry(timeline.name(timeline.work[row as usize].name)).or_default() += late;
+        for (cause, launched) in LAUNCHED.iter().zip(&mut launched) {
+            let late = waiting.of(*cause);
+            if let Some(row) = row.filter(|_| late > Nanos::ZERO) {
+                *launched.entry(timeline.name(timeline.work[row as usize].name)).or_default() += late;
+            }
         }
-        for (cause, quiet) in QUIET.iter().zip(&mut quiet).filter(|(cause, _)| waiting.of(**cause) > Nanos::ZERO) {
-            quiet.extend_from_slice(host.quiet_within(*gap, *cause).as_slice());
+        for (cause, spans) in
+            PLACED.iter().zip(&mut placed_spans).filter(|(cause, _)| waiting.of(**cause) > Nanos::ZERO)
+        {
+            spans.extend_from_slice(host.known_within(*gap, *cause).as_slice());
         }
     }
-    let [works, unknown] = quiet.map(|quiet| host.places(timeline, quiet));
-    let queued = before(queued);
+    let [works, unknown, compiling] = placed_spans.map(|spans| host.places(timeline, spans));
+    let [between, queued] = launched.map(before);
     let row = |(cause, (ns, longest_ns))| {
         let inside = match cause {
             IdleCause::HostWork => works.clone(),
             IdleCause::HostUnknown => unknown.clone(),
+            IdleCause::Compiling => compiling.clone(),
+            IdleCause::BetweenKernels => between.clone(),
             IdleCause::Queued => queued.clone(),
             _ => Vec::new(),
         };
@@ -417,6 +424,50 @@ mod tests {
     fn work_that_was_launched_long_before_it_ran_was_queued() {
         let found = &divided(&timeline(9_000_000, &[Launch::new(0, 10, 90), Launch::new(50, 8_000_000, 100)]))[0];
         assert_eq!((cause_of(found, IdleCause::Queued), cause_of(found, IdleCause::Launching)), (7_999_900, 0));
+    }
+
+    #[test]
+    fn short_gaps_before_work_that_was_launched_are_the_device_s_own() {
+        let of = |start: i64| {
+            let launches = [Launch::new(0, 10, 90), Launch::new(50, start, 100)];
+            let found = &divided(&timeline(9_000_000, &launches))[0];
+            [IdleCause::BetweenKernels, IdleCause::Queued].map(|cause| cause_of(found, cause))
+        };
+        assert_eq!((of(1_600), of(20_100), of(20_101)), ([1_500, 0], [20_000, 0], [0, 20_001]));
+    }
+
+    #[test]
+    fn gaps_inside_a_graph_are_no_launching_while_its_call_has_not_returned() {
+        let launches = [Launch::new(0, 100, 100), Launch::new(0, 300, 100), Launch::new(0, 500, 100)];
+        let mut timeline = timeline(1_000, &launches);
+        timeline.calls.truncate(1);
+        timeline.calls[0].duration = Nanos::new(900);
+        for work in &mut timeline.work {
+            work.correlation = timeline.calls[0].correlation;
+        }
+        let found = &divided(&timeline)[0];
+        assert_eq!((cause_of(found, IdleCause::BetweenKernels), cause_of(found, IdleCause::Launching)), (200, 0));
+    }
+
+    /// A device that waits 6 ms inside the first call of an operator, whose later calls take this long each.
+    fn first_call(later: i64, calls: i64) -> i64 {
+        let operator =
+            |call: i64, start: i64| Launch { operator: Some("aten::mm"), ..Launch::new(call, start, 10_000) };
+        let mut launches = vec![Launch::new(0, 1_000, 10_000), operator(6_000_000, 6_010_000)];
+        launches.extend((0..calls).map(|place| operator(8_000_000 + 4_000_000 * place, 8_000_100 + 4_000_000 * place)));
+        let mut timeline = timeline(40_000_000, &launches);
+        (timeline.operators[0].start, timeline.operators[0].duration) = (Nanos::new(20_000), Nanos::new(6_000_000));
+        for operator in &mut timeline.operators[1..] {
+            operator.duration = Nanos::new(later);
+        }
+        cause_of(&divided(&timeline)[0], IdleCause::Compiling)
+    }
+
+    #[test]
+    fn a_first_call_of_an_operator_is_first_use_where_the_later_ones_are_quick() {
+        assert_eq!(first_call(50_000, 3), 6_000_005 - 20_000);
+        assert_eq!(first_call(50_000, 2), 0, "two later calls show no usual time");
+        assert_eq!(first_call(700_000, 3), 0, "it takes less than ten times as long");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use types::timeline::{NameId, Range, ThreadId, Timeline, WorkKind};
 use types::{Nanos, StepBasis, StepBatch, StepLabel, StepSummary, Steps};
 
 use crate::attribution::engine;
-use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
+use crate::attribution::{Attribution, Backlog, behind_others, is_sampling, trace_end};
 use crate::counted_ranges::counted;
 use crate::evidence::PlacedTimeline;
 use crate::padding::processed;
@@ -100,7 +100,8 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
             of_work[row] = u32::try_from(place).ok();
         }
     }
-    let mut until = Nanos::new(i64::MIN);
+    let backlog = Backlog::new(timeline, &attribution.launch);
+    let mut until = backlog.span.map_or(Nanos::new(i64::MIN), |span| span.end);
     let hull = |works: &Vec<Span>| works.iter().copied().reduce(Span::hull);
     let device = works.iter().map(hull).collect();
     let host = marks.iter().map(|mark| mark.host).collect();

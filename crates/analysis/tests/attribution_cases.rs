@@ -6,8 +6,8 @@ use attribution_builder::{call, empty, kernel, launched, operator, range};
 use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference, RangeIndex, attribute};
 use llm_perf_analysis::time::Span;
 use proptest::prelude::*;
-use types::timeline::{OperatorCallId, RangeStyle, Timeline};
-use types::{Facts, Nanos, Remark, Stage};
+use types::timeline::{OperatorCallId, RangeStyle, Timeline, TraceFormat};
+use types::{Facts, Nanos, Remark, Severity, Stage};
 
 fn attributed(timeline: &Timeline) -> Attribution {
     attribute(timeline, &AttributionSettings::default())
@@ -206,6 +206,31 @@ fn the_number_of_a_launch_belongs_to_its_process() {
     assert_eq!(attribution.launch, [None, None]);
     assert_eq!(counter(&attribution, "work_with_ambiguous_launch"), Some(2));
     assert_eq!(counter(&attribution, "work_without_launch"), Some(2));
+}
+
+#[test]
+fn launches_whose_work_is_cut_off_are_counted_and_those_of_a_capture_are_not() {
+    let mut timeline = empty();
+    timeline.format = TraceFormat::TorchProfiler;
+    for number in 1..=9 {
+        call(&mut timeline, 0, "cudaLaunchKernel", 10 * number, 5, number as u64);
+        kernel(&mut timeline, 0, "gemm", 10 * number + 6, 1, number as u64);
+    }
+    let missing = |timeline: &Timeline| counter(&attributed(timeline), "launches_cut_off");
+    call(&mut timeline, 0, "cudaMemsetAsync", 100, 5, 10);
+    assert_eq!(missing(&timeline), None, "a fill of no bytes runs nothing");
+    call(&mut timeline, 0, "cudaLaunchKernel", 110, 5, 11);
+    assert_eq!(missing(&timeline), Some(1));
+    let severity = |timeline: &Timeline| attributed(timeline).quality.last().map(|counter| counter.severity);
+    assert_eq!(severity(&timeline), Some(Severity::Error), "a tenth of the launches, at the end");
+    timeline.calls.last_mut().unwrap().start = Nanos::new(1);
+    assert_eq!(severity(&timeline), Some(Severity::Warning), "at the start");
+    timeline.calls.last_mut().unwrap().start = Nanos::new(110);
+    call(&mut timeline, 0, "cudaStreamBeginCapture", 105, 1, 0);
+    assert_eq!(missing(&timeline), None);
+    timeline.calls.retain(|call| call.start < Nanos::new(100));
+    timeline.work.clear();
+    assert_eq!(missing(&timeline), None, "another counter says that no work was recorded");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_gap_is_put_down_to_what_the_host_did_before_the_next_launch() {
     assert_eq!((found.busy_ns, found.idle_ns), (Nanos::new(35), Nanos::new(175)));
     // 10..100: 40 waiting, 10 allocating, 30 preparing, 10 in the launch. 110..115: called for at 105. 120..200: 20 in the
     // copy, the rest preparing and launching.
-    let causes = [IdleCause::Synchronising, IdleCause::Allocating, IdleCause::Queued, IdleCause::Copying];
+    let causes = [IdleCause::Synchronising, IdleCause::Allocating, IdleCause::BetweenKernels, IdleCause::Copying];
     assert_eq!(causes.map(|cause| idle(&found, cause)), [40, 10, 5, 20]);
     assert_eq!(idle(&found, IdleCause::Launching), 40 + 60);
     // Waiting for the device: -5..0, 90..100, 105..115, 190..200, of which 30 ns in the window of 210.

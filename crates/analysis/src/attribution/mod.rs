@@ -15,6 +15,7 @@
 
 mod amount;
 mod aside;
+mod backlog;
 mod captured;
 mod correlation;
 mod coverage;
@@ -48,6 +49,7 @@ pub use stage::{Inference, StageInstance, StageOrigin};
 pub use step::StepInstance;
 pub use step_series::{StepSeries, step_series};
 
+pub(crate) use backlog::Backlog;
 pub(crate) use infer::{is_sampling, training};
 pub(crate) use wall::behind_others;
 

@@ -2,16 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use types::timeline::{DeviceWork, Timeline, WorkKind};
+use types::timeline::{Timeline, TraceFormat, WorkKind};
 use types::{Facts, Nanos, QualityCounter, Severity};
 
 use super::amount::Amount;
+use super::backlog::Backlog;
 use super::stage::Inference;
 use super::{Attribution, graph};
-use crate::time::{Span, kernel_launches};
+use crate::statistics::share;
+use crate::time::{CaptureCall, Span, is_kernel_launch, kernel_launches};
 
 /// From this share of device time on, what is missing may change a conclusion.
 const WORTH_A_WARNING: f64 = 0.02;
+
+/// From this share of launches on, steps and rates of a recording whose end is missing are not what they seem.
+const MISLEADS: f64 = 0.1;
 
 /// Counters of what has no place, with its share of device time. A counter of nothing is left out. `contested` is the work
 /// launched where ranges overlap without nesting.
@@ -58,21 +63,17 @@ pub(super) fn counters(
         of(QualityCounter::some("ranges_crossing", Severity::Info, crossing), contested),
         undivided(timeline, attribution),
         unrecorded(timeline),
+        without_work(timeline, attribution),
     ];
     counters.into_iter().flatten().collect()
 }
 
-/// Work without a launch that ran before any that has one, and how far the recording had got by then.
+/// Work that was launched before the recording, and for how long it ran.
 fn before_recording(timeline: &Timeline, attribution: &Attribution) -> Facts {
-    let rows = || timeline.work.iter().zip(&attribution.launch);
-    let first = rows().filter(|(_, launch)| launch.is_some()).map(|(work, _)| work.start).min();
-    let is_before = |(work, launch): &(&DeviceWork, &Option<u32>)| {
-        launch.is_none() && first.is_some_and(|first| work.end() <= first)
-    };
-    let before: Vec<Span> = rows().filter(is_before).map(|(work, _)| Span::new(work.start, work.end())).collect();
-    let lead = before.iter().copied().reduce(Span::hull).map(Span::length);
+    let backlog = Backlog::new(timeline, &attribution.launch);
+    let lead = backlog.span.map(Span::length);
     let facts = Facts::new().with_if("calls", !timeline.calls.is_empty());
-    facts.with_known("before", lead.map(|_| before.len() as u64)).with_known("lead", lead)
+    facts.with_known("before", lead.map(|_| backlog.count())).with_known("lead", lead)
 }
 
 /// Work launched inside a range that was open when the trace ended: on its thread, everything from its start on.
@@ -92,6 +93,29 @@ fn clipped(timeline: &Timeline, attribution: &Attribution) -> Amount {
 fn unrecorded(timeline: &Timeline) -> Option<QualityCounter> {
     let launches = if timeline.work.is_empty() { kernel_launches(timeline) } else { 0 };
     QualityCounter::some("launches_without_device_activity", Severity::Error, launches)
+}
+
+/// Launches of kernels and graphs without any work, in a recording that has some: it was cut off. What a capture launches does not
+/// run, and the reader of our own records counts what is missing itself.
+fn without_work(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCounter> {
+    let has_launches = attribution.launch.iter().any(Option::is_some);
+    let has_capture = timeline.names.iter().any(|(_, name)| CaptureCall::of(name).is_some());
+    if !has_launches || has_capture || timeline.format == TraceFormat::Wire {
+        return None;
+    }
+    let is_launch: Vec<bool> = timeline.names.iter().map(|(_, name)| is_kernel_launch(name)).collect();
+    let launched: HashSet<u32> = attribution.launch.iter().flatten().copied().collect();
+    let launches = || timeline.calls.iter().enumerate().filter(|(_, call)| is_launch[call.name.index()]);
+    let missing: Vec<Nanos> =
+        launches().filter(|(row, _)| !launched.contains(&(*row as u32))).map(|(_, call)| call.start).collect();
+    let all = launches().count() as f64;
+    share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
+    // A profiler that starts misses a few; behind the last launch that has work, the end is cut off.
+    let last = launched.iter().map(|row| timeline.calls[*row as usize].start).max()?;
+    let behind = missing.iter().filter(|start| **start > last).count();
+    let is_cut = share(behind as f64, all).is_some_and(|part| part >= MISLEADS);
+    let severity = if is_cut { Severity::Error } else { Severity::Warning };
+    QualityCounter::some("launches_cut_off", severity, missing.len() as u64)
 }
 
 /// Launches of graphs whose work nothing tells apart.

@@ -1,14 +1,16 @@
 //! The wall time of stages: a stage ends when its device work ends, not when the host has launched it.
 //!
 //! One starts where its host part starts, or where the one before it ends on the device: work of an earlier run that nobody
-//! waited for still occupies the device, and that time is its own, as is that of an engine's step in no stage. Engines launch a step while the one before still runs;
-//! where that one is not in the trace, the wait behind it shows as a gap before work that was launched long ago.
+//! waited for still occupies the device, and that time is its own, as is that of an engine's step in no stage and of work
+//! launched before the recording. Engines launch a step while the one before still runs; where that one is not in the trace, the
+//! wait behind it shows as a gap before work that was launched long ago.
 
 use std::collections::BTreeMap;
 
 use types::Nanos;
 use types::timeline::{ThreadId, Timeline};
 
+use super::backlog::Backlog;
 use super::engine::EngineStep;
 use super::stage::{StageInstance, StageOrigin};
 use crate::time::{Span, Spans};
@@ -23,6 +25,7 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineS
     } else {
         Default::default()
     };
+    let backlog = Backlog::new(timeline, launch).span.map(|span| span.end);
     let mut until: BTreeMap<(ThreadId, Option<u32>), Nanos> = BTreeMap::new();
     for place in 0..stages.len() {
         let StageInstance { parent, host, device, thread, .. } = stages[place];
@@ -31,6 +34,7 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineS
         let lane = mixed.get(&thread).map_or(&[][..], Vec::as_slice);
         let before = lane[..lane.partition_point(|(step, _)| step.start < host.start)].last();
         let begin = before.map_or(begin, |(_, end)| begin.max(*end));
+        let begin = backlog.map_or(begin, |end| begin.max(end));
         let end = device.map_or(host.end, |device| device.end.max(host.end)).max(begin);
         let mut wall = Span::new(begin, end);
         if let Some(parent) = parent.map(|parent| stages[parent as usize].wall) {

@@ -13,23 +13,35 @@ use crate::attribution::Attribution;
 pub(crate) struct CopyPattern {
     /// The part of their time that comes once: the longest before each kernel, beyond the mean of the others before it.
     pub(crate) once: Nanos,
-    /// How often each size comes.
-    sizes: BTreeMap<Bytes, u64>,
+    /// Per device: how often each size comes.
+    sizes: Vec<BTreeMap<Bytes, u64>>,
+}
+
+/// Copies of a device whose sizes come again.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct AlikeCopies {
+    /// How many.
+    pub(crate) copies: u64,
+    /// How many sizes they have.
+    pub(crate) sizes: u64,
+    /// How many there are for each of the rarest: a pass has no fewer, as far as each size comes in every pass.
+    pub(crate) per_pass: f64,
 }
 
 impl CopyPattern {
-    /// Copies in one pass, where passes repeat: the rarest size that comes back tells how many passes there are.
-    pub(crate) fn per_pass(&self) -> Option<f64> {
-        let repeated = || self.sizes.values().filter(|count| **count > 1);
-        let passes = repeated().min()?;
-        Some(repeated().sum::<u64>() as f64 / *passes as f64)
+    /// Copies whose sizes come again, of the device that has most of them.
+    pub(crate) fn alike(&self) -> Option<AlikeCopies> {
+        let of_device = |sizes: &BTreeMap<Bytes, u64>| {
+            let again = || sizes.values().copied().filter(|count| *count > 1);
+            let (copies, rarest) = (again().sum::<u64>(), again().min()?);
+            Some(AlikeCopies { copies, sizes: again().count() as u64, per_pass: copies as f64 / rarest as f64 })
+        };
+        self.sizes.iter().filter_map(of_device).max_by_key(|alike| alike.copies)
     }
 
     pub(super) fn add(&mut self, other: Self) {
         self.once += other.once;
-        for (size, count) in other.sizes {
-            *self.sizes.entry(size).or_default() += count;
-        }
+        self.sizes.extend(other.sizes);
     }
 }
 
@@ -41,17 +53,19 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
     // Copies of each device since its last kernel, and those before kernels of one name.
     let mut before: BTreeMap<u32, BTreeMap<CopyDirection, Nanos>> = BTreeMap::new();
     let mut recurring: HashMap<(CopyDirection, Option<NameId>), Recurring> = HashMap::new();
+    let mut sizes: BTreeMap<(CopyDirection, u32), BTreeMap<Bytes, u64>> = BTreeMap::new();
     let mut end = |copies: BTreeMap<CopyDirection, Nanos>, kernel: Option<NameId>| {
         for (direction, time) in copies {
             recurring.entry((direction, kernel)).or_default().add(time);
         }
     };
     for work in order.into_iter().map(|row| &timeline.work[row]) {
-        let copies = before.entry(timeline.queues[work.queue.0 as usize].device).or_default();
+        let device = timeline.queues[work.queue.0 as usize].device;
+        let copies = before.entry(device).or_default();
         match work.kind {
             WorkKind::Copy(direction) => {
                 *copies.entry(direction).or_default() += work.duration;
-                let sizes = &mut patterns.entry(direction).or_default().sizes;
+                let sizes = sizes.entry((direction, device)).or_default();
                 work.bytes.into_iter().for_each(|size| *sizes.entry(size).or_default() += 1);
             }
             WorkKind::Kernel | WorkKind::Graph => end(std::mem::take(copies), Some(work.name)),
@@ -59,6 +73,9 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
         }
     }
     before.into_values().for_each(|copies| end(copies, None));
+    for ((direction, _), sizes) in sizes {
+        patterns.entry(direction).or_default().sizes.push(sizes);
+    }
     for ((direction, _), times) in recurring {
         patterns.entry(direction).or_default().once += times.once();
     }
@@ -86,15 +103,24 @@ mod tests {
     #[test]
     fn copies_before_the_first_kernel_come_once() {
         let set_up = to_device(&[8, 9, 10, 0, 0, 0]);
-        assert_eq!((set_up.once, set_up.per_pass()), (Nanos::new(150), None));
+        assert_eq!((set_up.once, set_up.alike()), (Nanos::new(150), None));
         let one_more_at_first = to_device(&[8, 9, 0, 8, 0, 8, 0]);
-        assert_eq!((one_more_at_first.once, one_more_at_first.per_pass()), (Nanos::new(50), Some(1.0)));
+        assert_eq!((one_more_at_first.once, one_more_at_first.alike().unwrap().per_pass), (Nanos::new(50), 1.0));
     }
 
     #[test]
     fn copies_of_every_pass_come_back_and_are_counted_by_their_rarest_size() {
         // Two layers and a head: three copies in each of two passes.
         let weights = to_device(&[8, 0, 8, 0, 9, 0, 8, 0, 8, 0, 9, 0]);
-        assert_eq!((weights.once, weights.per_pass()), (Nanos::ZERO, Some(3.0)));
+        let alike = AlikeCopies { copies: 6, sizes: 2, per_pass: 3.0 };
+        assert_eq!((weights.once, weights.alike()), (Nanos::ZERO, Some(alike)));
+    }
+
+    #[test]
+    fn the_same_copy_to_each_of_two_devices_does_not_come_again() {
+        // One pass over two layers and a head, on each device.
+        let mut both = to_device(&[8, 0, 8, 0, 9, 0]);
+        both.add(both.clone());
+        assert_eq!(both.alike(), Some(AlikeCopies { copies: 2, sizes: 1, per_pass: 1.0 }));
     }
 }

@@ -5,6 +5,7 @@
 
 mod chains;
 mod copies;
+mod data_parallel;
 mod dequantisation;
 pub(crate) mod graph_samples;
 mod groups;
@@ -24,6 +25,7 @@ use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
 
 pub(crate) use chains::{Chains, MOST_FUSED};
 pub(crate) use copies::CopyPattern;
+pub(crate) use data_parallel::DataParallel;
 pub(crate) use groups::WorkGroup;
 
 pub(crate) use dequantisation::Cast;
@@ -35,6 +37,7 @@ pub(crate) use special::Head;
 pub use special::Mark;
 pub(crate) use special::{Portion, Special};
 pub(crate) use sums::DeviceSums;
+pub(crate) use waits::GraphWaits;
 
 use crate::alignment::{ModelledOperator, ModelledRun, Placements, align};
 use crate::attribution::Amount;
@@ -66,6 +69,8 @@ pub(crate) struct StageWork {
     pub(crate) waits: BTreeMap<IdleCause, Nanos>,
     /// The part of it that comes once in the recording: the longest before each kernel, beyond the mean of the others before it.
     pub(crate) waits_once: BTreeMap<IdleCause, Nanos>,
+    /// Gaps between kernels that had been launched before: see [`IdleCause::BetweenKernels`].
+    pub(crate) kernel_gaps: u64,
     /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,
     /// Runs of elementwise kernels that could be one.
@@ -81,8 +86,8 @@ pub(crate) struct GraphWork {
     pub(crate) launches: u64,
     /// Kernels, copies and fills in them.
     pub(crate) pieces: u64,
-    /// Time the device waited while the host was in a call that launches a graph.
-    pub(crate) inside: Nanos,
+    /// What the device waited for because of them.
+    pub(crate) waits: GraphWaits,
 }
 
 impl StageWork {
@@ -117,6 +122,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) steps: Vec<Nanos>,
     /// Work that single findings ask about.
     pub(crate) special: Special,
+    /// What training on several devices shows of itself.
+    pub(crate) data_parallel: DataParallel,
     /// Multiprocessors of the device; absent where it is not known.
     pub(crate) multiprocessors: Option<u64>,
     /// Modules, measured beside modelled; empty where the model is not known.
@@ -148,6 +155,7 @@ impl DeviceRecords {
             let (timeline, attribution) = (placed.timeline, placed.attribution);
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);
+            records.data_parallel.add(timeline, attribution);
             let casts = dequantisation::rows(timeline, attribution);
             all.add(timeline, attribution, &partition, &casts);
             let alignment = model.map(|model| align(timeline, attribution, model));
@@ -205,8 +213,14 @@ impl DeviceRecords {
         for (direction, pattern) in copies::patterns(timeline, attribution) {
             self.copies.entry(direction).or_default().add(pattern);
         }
-        for (stage, time) in found.in_graph_launches {
-            self.stages.entry(stage).or_default().graphs.inside += time;
+        for (stage, of_graphs) in found.of_graphs {
+            let waits = &mut self.stages.entry(stage).or_default().graphs.waits;
+            waits.launching += of_graphs.launching;
+            waits.before_first += of_graphs.before_first;
+            waits.between_kernels += of_graphs.between_kernels;
+        }
+        for (stage, gaps) in found.between_kernels {
+            self.stages.entry(stage).or_default().kernel_gaps += gaps;
         }
         let graph_of = attribution.graph_launches(timeline);
         let mut graphs: HashSet<u32> = HashSet::new();

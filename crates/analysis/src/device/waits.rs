@@ -20,8 +20,21 @@ pub(crate) struct Waits {
     pub(crate) once: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
     pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
-    /// Waiting while the host was in a call that launches a graph, by top stage.
-    pub(crate) in_graph_launches: BTreeMap<Scope, Nanos>,
+    /// Waiting that graphs explain, by top stage.
+    pub(crate) of_graphs: BTreeMap<Scope, GraphWaits>,
+    /// How many gaps between kernels there are, by top stage.
+    pub(crate) between_kernels: BTreeMap<Scope, u64>,
+}
+
+/// What a device waited for inside graphs and before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GraphWaits {
+    /// While the host was in a call that launches a graph.
+    pub(crate) launching: Nanos,
+    /// For launches, before the host first calls for a graph.
+    pub(crate) before_first: Nanos,
+    /// Between two kernels of one graph.
+    pub(crate) between_kernels: Nanos,
 }
 
 /// Divides all waiting of a partition.
@@ -32,6 +45,7 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let mut order = rows;
     order.sort_by_key(|row| timeline.work[*row as usize].start);
     let graph_of = attribution.graph_launches(timeline);
+    let first_graph = first_graphs(timeline, attribution, partition);
     let last_kernel = order.iter().rposition(|row| timeline.work[*row as usize].kind == WorkKind::Kernel);
     // Waits since the last kernel, before copies and memsets too, and those before kernels of one name.
     let mut before: BTreeMap<(Scope, IdleCause), Nanos> = BTreeMap::new();
@@ -44,11 +58,19 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
         for (_, gap) in gaps[first..].iter().copied().take_while(|(of, _)| *of as usize == row) {
             let Some(stage) = partition.scopes[row] else { continue };
             let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
+            let waiting = host.divide(gap, next);
+            let (launching, between) = (waiting.of(IdleCause::Launching), waiting.of(IdleCause::BetweenKernels));
+            let of_graphs = waits.of_graphs.entry(stage).or_default();
             if let Some(call) = next.filter(|_| graph_of(row).is_some()) {
                 let inside = gap.intersect(Span::new(call.start, call.end())).length().max(Nanos::ZERO);
-                *waits.in_graph_launches.entry(stage).or_default() += inside;
+                of_graphs.launching += inside.min(launching);
+                of_graphs.between_kernels += between;
             }
-            let waiting = host.divide(gap, next);
+            if let Some(first) = first_graph.get(&stage) {
+                of_graphs.before_first +=
+                    launching.min(gap.intersect(Span::new(gap.start, *first)).length().max(Nanos::ZERO));
+            }
+            *waits.between_kernels.entry(stage).or_default() += u64::from(between > Nanos::ZERO);
             for cause in IdleCause::ALL {
                 let time = waiting.of(cause);
                 *waits.of_stage.entry((stage, cause)).or_default() += time;
@@ -67,6 +89,20 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
         *waits.once.entry((stage, cause)).or_default() += times.once();
     }
     waits
+}
+
+/// When the host first calls for a graph, by top stage.
+fn first_graphs(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> BTreeMap<Scope, Nanos> {
+    let graph_of = attribution.graph_launches(timeline);
+    let mut first: BTreeMap<Scope, Nanos> = BTreeMap::new();
+    for (row, (scope, call)) in partition.scopes.iter().zip(&attribution.launch).enumerate() {
+        if let Some((scope, call)) = scope.zip(*call).filter(|_| graph_of(row).is_some()) {
+            let start = timeline.calls[call as usize].start;
+            let first = first.entry(scope).or_insert(start);
+            *first = start.min(*first);
+        }
+    }
+    first
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.

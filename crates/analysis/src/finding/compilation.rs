@@ -2,7 +2,7 @@
 
 use types::{IdleCause, RunKindName};
 
-use super::idle::{IdleRule, Promise};
+use super::idle::{IdleRule, Promise, places};
 use super::{Found, Run};
 
 /// The rule's name.
@@ -13,5 +13,9 @@ const IDLE: IdleRule =
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     // A capture is recorded to be read beside its replay, and is no cost of it.
-    if run.kind == Some(RunKindName::GraphCapture) { Vec::new() } else { IDLE.check(run, |_| Vec::new()) }
+    if run.kind == Some(RunKindName::GraphCapture) {
+        Vec::new()
+    } else {
+        IDLE.check(run, |scope| places(run, scope, &[IdleCause::Compiling]))
+    }
 }

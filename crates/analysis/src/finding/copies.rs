@@ -34,8 +34,8 @@ impl CopyRule {
         let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
         let pattern = run.device.and_then(|device| device.copies.get(&self.direction)).cloned().unwrap_or_default();
         let comes_back = (saves - pattern.once).max(Nanos::ZERO);
-        let per_pass =
-            pattern.per_pass().filter(|copies| self.direction == CopyDirection::HostToDevice && *copies >= MANY);
+        let weights =
+            pattern.alike().filter(|alike| self.direction == CopyDirection::HostToDevice && alike.per_pass >= MANY);
         let row = |time: &DeviceTime| {
             let copy = copies(time)?;
             let bytes = copy.bytes?;
@@ -51,15 +51,16 @@ impl CopyRule {
             .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>())
             .with_known("pageable", run.device.and_then(|device| self.pageable(device)))
             .with_known("once", some(pattern.once.min(saves)))
-            .with_known("per_pass", per_pass)
+            .with_known("alike", weights.map(|alike| alike.copies))
+            .with_known("sizes", weights.map(|alike| alike.sizes))
             // What runs beside copies can be no more than the rest of the time.
-            .with_if("mostly", part > 0.5 && per_pass.is_none());
+            .with_if("mostly", part > 0.5 && weights.is_none());
         if share(comes_back.get() as f64, span.get() as f64).is_none_or(|part| part < MUCH) {
             return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts.with_if("one_off", true))));
         }
         let saving = EstimatedSaving::at_most(comes_back);
         let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(saving);
-        let fate = if per_pass.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
+        let fate = if weights.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
         let change = Change::Copies(Some(self.direction), fate);
         let claim = Claim::Everywhere(run.time_of(|group| group.kind == WorkKind::Copy(self.direction)));
         Some(Found::new(finding, claim).replayed(change))

@@ -43,7 +43,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let above: Nanos = run.collectives.iter().filter_map(CollectiveSummary::above_shortest).sum();
     let much = share(above.get() as f64, all.get() as f64).is_some_and(|part| part >= MUCH);
     let much_awaited = share(awaited.get() as f64, all.get() as f64).filter(|part| *part >= MUCH).map(|_| awaited);
-    let mut facts = Facts::new()
+    let facts = Facts::new()
         .with("communication", all)
         .with("exposed", exposed)
         .with_share("exposed_share", part, Base::DeviceTime)
@@ -52,7 +52,11 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with_known("unhidden", much_awaited.map(|_| unhidden))
         .with_known("above_shortest", much.then_some(above))
         .with_if("training", run.kind == Some(RunKindName::Training))
-        .with_if("inference", matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation)));
+        .with_if(
+            "inference",
+            matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
+        );
+    let mut facts = scheme(run).into_iter().fold(facts, |facts, scheme| facts.with_if(scheme, true));
     let is_described = |row: &CollectiveSummary| row.bytes.is_some() || row.group_size.is_some();
     facts = if run.collectives.iter().any(is_described) {
         facts.with("collectives", run.collectives.iter().take(NAMED).map(collective).collect::<Vec<_>>())
@@ -72,6 +76,19 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(at_most));
     let claim = Claim::Everywhere(run.time_of(|group| group.family == Family::Communication));
     Some(Found::new(finding, claim).replayed(Change::HiddenCommunication))
+}
+
+/// How a training program spreads its work, where that is what is exposed: gradients in buckets, or shards of parameters.
+fn scheme(run: &Run<'_>) -> Option<&'static str> {
+    let device = run.device?.data_parallel;
+    let name = run.collectives.first()?.name.to_lowercase().replace('_', "");
+    let is_one = |names: &[&str]| names.iter().any(|one| name.contains(one));
+    match () {
+        () if device.shards && is_one(&["allgather", "reducescatter"]) => Some("shards"),
+        () if device.buckets && is_one(&["allreduce"]) => Some("buckets"),
+        () if device.buckets || device.shards => Some("other"),
+        () => None,
+    }
 }
 
 /// One collective: message, group, time, and bandwidth as far as it is known.

@@ -17,6 +17,8 @@ const LEAST_SHARE: f64 = 0.02;
 const LEAST_UNPROMISED: f64 = 0.05;
 /// Share from which it is worth a warning.
 const MUCH: f64 = 0.1;
+/// Places named.
+const PLACES: usize = 3;
 /// The fact that says how much of the unrecorded time comes again.
 pub(super) const RECURS: &str = "recurs";
 
@@ -80,6 +82,7 @@ impl IdleRule {
             .with_known("once", once)
             .with_if("one_off", is_once && once.is_some())
             .with_known("unrecorded", some(unrecorded))
+            .with_if("all_unrecorded", unrecorded == waiting)
             .with_known(RECURS, some(recurs))
             .with_if("works", is_promised);
         let rows = Some(places(scope)).filter(|rows| !rows.is_empty());
@@ -96,6 +99,17 @@ impl IdleRule {
 /// The facts of idle time in a part of the run.
 pub(super) fn idle(scope: Scope, waiting: Nanos, part: f64) -> Facts {
     Facts::new().with("where", scope.base()).with("idle", waiting).with_share("idle_share", part, scope.base())
+}
+
+/// Where the host was in idle time of these causes. Places are known of a device's whole time, so that they are evidence for the whole
+/// of it alone.
+pub(super) fn places(run: &Run<'_>, scope: Scope, causes: &[IdleCause]) -> Vec<Facts> {
+    let [time] = run.device_time else { return Vec::new() };
+    let idle = time.idle.iter().filter(|idle| scope == Scope::Run && causes.contains(&idle.cause));
+    let mut places: Vec<_> = idle.flat_map(|idle| &idle.inside).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(place.ns));
+    let places = places.into_iter().take(PLACES);
+    places.map(|place| Facts::new().with("name", &place.name).with("time", place.ns)).collect()
 }
 
 /// A time, where there is any.

@@ -13,7 +13,7 @@ use crate::statistics::share;
 
 /// Share of a stage from which gaps are told: some remain between kernels that are launched one by one.
 const LEAST_SHARE: f64 = 0.05;
-/// The same around graphs, which leave none.
+/// The same where graphs launch most of the work, which leave none.
 const LEAST_SHARE_OF_GRAPHS: f64 = 0.02;
 /// Share from which gaps between graphs are worth a warning.
 const MUCH: f64 = 0.1;
@@ -53,12 +53,13 @@ mod tests {
     use types::{Nanos, Stage};
 
     use super::*;
-    use crate::device::{DeviceRecords, GraphWork};
+    use crate::device::{DeviceRecords, GraphWaits, GraphWork};
     use crate::finding::fired_on_device;
 
     /// Ten steps of 100 pieces of work in 10,000 ns; each is one graph of 90 and ten launches beside it, or all are launched.
     fn device(waiting: i64, in_graphs: bool) -> DeviceRecords {
-        let graphs = GraphWork { launches: 10, pieces: 900, inside: Nanos::new(100) };
+        let waits = GraphWaits { launching: Nanos::new(100), before_first: Nanos::new(40), ..GraphWaits::default() };
+        let graphs = GraphWork { launches: 10, pieces: 900, waits };
         let decode = StageWork {
             wall: Nanos::new(10_000),
             instances: 1,
@@ -81,7 +82,8 @@ mod tests {
         let facts = &found[0].quantities;
         assert_eq!((facts.count("graphs"), facts.count("eager")), (Some(10), Some(100)));
         assert_eq!((facts.share("graph_share"), facts.number("launches")), (Some(0.9), Some(11.0)));
-        assert_eq!(facts.time("inside_graphs"), Some(Nanos::new(100)));
+        let of_graphs = [facts.time("inside_graphs"), facts.time("before_graphs")];
+        assert_eq!(of_graphs, [Some(Nanos::new(100)), Some(Nanos::new(40))]);
     }
 
     #[test]

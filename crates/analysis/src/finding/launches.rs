@@ -52,7 +52,7 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         )
         .with_if("server", run.kind == Some(RunKindName::Serving))
         .with_if("training", run.kind == Some(RunKindName::Training))
-        .with_if("repeats", stage != Scope::Rest && repeats(run, work));
+        .with_if("repeats", repeats(run, stage, work));
     let graphs = work.graphs;
     if graphs.launches == 0 {
         return Some(facts);
@@ -61,7 +61,8 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         .with("graphs", graphs.launches)
         .with_share("graph_share", work.graph_share(), Base::Itself)
         .with("eager", work.launches - graphs.launches);
-    Some(facts.with_known("inside_graphs", some(graphs.inside)))
+    let facts = facts.with_known("inside_graphs", some(graphs.waits.launching));
+    Some(facts.with_known("before_graphs", some(graphs.waits.before_first)))
 }
 
 /// Steps that the trace shows.
@@ -70,6 +71,10 @@ fn steps_of(run: &Run<'_>) -> u64 {
 }
 
 /// Only what repeats can be captured once and launched again.
-fn repeats(run: &Run<'_>, work: &StageWork) -> bool {
-    work.steps.is_some_and(|steps| steps > 1) || steps_of(run) > 1
+fn repeats(run: &Run<'_>, scope: Scope, work: &StageWork) -> bool {
+    match scope {
+        Scope::Run => steps_of(run) > 1,
+        Scope::Rest => false,
+        Scope::Stage(_) => work.steps.map_or(work.instances, |steps| steps) > 1,
+    }
 }

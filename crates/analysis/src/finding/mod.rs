@@ -15,12 +15,14 @@ mod device_to_host_copies;
 mod exposed_communication;
 mod far_from_roofline;
 mod float32_gemms;
+mod gradient_copies;
 mod host_synchronisation;
 mod host_to_device_copies;
 mod host_work;
 mod idle;
 mod idle_between_steps;
 mod interrupted_decode;
+mod kernel_gaps;
 mod late_output;
 mod launch_bound;
 mod launch_gaps;
@@ -39,6 +41,7 @@ mod small_expert_gemms;
 mod small_grids;
 mod straggling_rank;
 mod top_operator;
+mod unexplained_delay;
 mod unfused_elementwise;
 mod utilisation_above_one;
 mod vision_dominates_prefill;
@@ -78,7 +81,7 @@ const LATENCY_SHARE: &str = "latency_share";
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 35] = [
+const RULES: [Rule; 38] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -96,6 +99,7 @@ const RULES: [Rule; 35] = [
     (host_to_device_copies::RULE, host_to_device_copies::check),
     (device_to_host_copies::RULE, device_to_host_copies::check),
     (device_to_device_copies::RULE, device_to_device_copies::check),
+    (gradient_copies::RULE, gradient_copies::check),
     (dequantisation::RULE, dequantisation::check),
     (unfused_elementwise::RULE, unfused_elementwise::check),
     (attention_not_flash::RULE, attention_not_flash::check),
@@ -106,6 +110,8 @@ const RULES: [Rule; 35] = [
     (small_grids::RULE, small_grids::check),
     (padded_batches::RULE, padded_batches::check),
     (launch_gaps::RULE, launch_gaps::check),
+    (kernel_gaps::RULE, kernel_gaps::check),
+    (unexplained_delay::RULE, unexplained_delay::check),
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),

@@ -43,11 +43,18 @@ fn found(steps: &Steps) -> Option<Found> {
     Some(Found::plain(Finding::new(RULE, Severity::Info, None, facts)))
 }
 
-/// Whether all steps do the same, as far as is known: an engine says what its steps do, or else they may do anything.
+/// Whether all steps do the same, as far as is known: an engine says what its steps do, or else they may do anything; and all run
+/// about as many kernels.
 pub(super) fn are_alike(steps: &Steps) -> bool {
+    /// How far kernels may be from the median: a step that logs or accumulates runs a few more.
+    const APART: f64 = 0.1;
     let Some(first) = steps.list.first() else { return false };
     let is_known = steps.basis != StepBasis::EngineAnnotations || first.label.is_some();
-    is_known && steps.list.iter().all(|step| (step.label, step.batch) == (first.label, first.batch))
+    let kernels: Vec<f64> = steps.list.iter().map(|step| step.kernels as f64).collect();
+    let usual = median(&kernels).unwrap_or_default();
+    is_known
+        && steps.list.iter().all(|step| (step.label, step.batch) == (first.label, first.batch))
+        && kernels.iter().all(|kernels| (kernels - usual).abs() <= APART * usual)
 }
 
 #[cfg(test)]
@@ -86,6 +93,16 @@ mod tests {
         assert!(found(&rounds).is_some());
         rounds.list[4].label = Some(StepLabel::Verify);
         assert!(found(&rounds).is_none());
+    }
+
+    #[test]
+    fn a_step_that_runs_other_kernels_is_no_slow_one() {
+        let mut found_steps = steps(&[100, 100, 101, 99, 300, 100]);
+        found_steps.list.iter_mut().for_each(|step| step.kernels = 200);
+        found_steps.list[4].kernels = 219;
+        assert!(found(&found_steps).is_some());
+        found_steps.list[4].kernels = 221;
+        assert!(found(&found_steps).is_none(), "a prefill between decode steps");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Kernels other than GEMMs with fewer blocks than the device has multiprocessors.
 
-use types::{Base, Facts, Finding, Nanos, Severity};
+use types::{Base, Facts, Finding, Nanos, RunKindName, Severity};
 
 use super::{Found, Run};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
@@ -21,10 +21,13 @@ pub(super) const RULE: &str = "small-grids";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work)).collect()
+    // Where an optimizer or the like runs many tensors in one kernel, that is no advice.
+    let many_tensors = device.groups.iter().any(|group| group.name.contains("multi_tensor_apply"));
+    let training = run.kind == Some(RunKindName::Training) && !many_tensors;
+    device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work, training)).collect()
 }
 
-fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
+fn found(device: &DeviceRecords, scope: Scope, work: &StageWork, training: bool) -> Option<Found> {
     let multiprocessors = device.multiprocessors?;
     let is_small = |group: &&WorkGroup| {
         // GEMMs have a rule of their own; communication takes few multiprocessors on purpose.
@@ -53,6 +56,7 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
         .with("run", run)
         .with_share("run_share", part, Base::BusyTime)
         .with("idle", idle)
+        .with_if("training", training)
         .with("longest", groups.iter().take(NAMED).map(row).collect::<Vec<_>>());
     // What small tensors would gain from more blocks nobody knows, so that nothing is promised.
     Some(Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts)))

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use types::{DType, Facts, LogitsKind, Metrics, Nanos, Remark, RunKindName, Stage, StepBasis};
 
+use types::timeline::QueueId;
+
 use super::trace_sample::Builder;
 use crate::attribution::{Attribution, AttributionSettings, attribute};
 use crate::evidence::{Evidence, PlacedTimeline, Trace};
@@ -218,6 +220,26 @@ fn steps_of_an_older_profiler_are_among_the_operators() {
         run.operator(&step(place), start, start + 90, &[]).kernel("gemm", start + 10, 0, start + 20, start + 30)
     });
     assert_eq!(steps(run), Some((StepBasis::ProfilerSteps, (0..3).map(step).collect())));
+}
+
+#[test]
+fn the_first_step_begins_behind_what_was_launched_before_the_recording() {
+    // The host of the first step launches from 10 on, while the device still runs the step before until 300.
+    let mut run = Builder::new()
+        .kernel("gemm", 0, 0, 5, 300)
+        .range("ProfilerStep#1", 6, 100)
+        .kernel("gemm", 10, 0, 310, 390)
+        .range("ProfilerStep#2", 100, 200)
+        .kernel("gemm", 110, 0, 400, 490);
+    run.0.work[0].correlation = None;
+    let walls = |run: &Builder| -> Vec<i64> {
+        let steps = metrics(std::slice::from_ref(run)).times.steps.unwrap();
+        steps.list.iter().map(|step| step.wall_ns.get()).collect()
+    };
+    assert_eq!(walls(&run), [90, 100]);
+    // Nothing shows that work of another stream was launched before.
+    run.0.work[0].queue = QueueId(1);
+    assert_eq!(walls(&run), [384, 100]);
 }
 
 fn kind(run: Builder) -> (RunKindName, Remark) {

@@ -6,6 +6,7 @@ use types::timeline::Timeline;
 use super::latency::{Latencies, SOON, UNEXPLAINED};
 use super::node::{Behind, CallNode, NodePlace, WorkNode};
 use super::queues::Queues;
+use crate::attribution::Backlog;
 use crate::time::Span;
 
 /// One node for each row. `launched` has the call of each row.
@@ -25,6 +26,7 @@ pub(super) fn work(
     };
     let mut nodes: Vec<WorkNode> = timeline.work.iter().map(node).collect();
     let waits = event_waits(timeline, calls, launched);
+    let backlog = Backlog::new(timeline, launched);
     for (queue, rows) in queues.rows.iter().enumerate() {
         let beside: Vec<usize> = Queues::beside(timeline, queue).collect();
         let mut before: Option<u32> = None;
@@ -36,7 +38,8 @@ pub(super) fn work(
             let is_late = called.is_none_or(|called| start - called > usual.launch.max(UNEXPLAINED))
                 && ended.is_none_or(|ended| start - ended > SOON);
             let waited = waits.get(row as usize).copied().unwrap_or(false);
-            let event = (is_late || waited).then(|| other(timeline, queues, &beside, calls, launched, row)).flatten();
+            let event =
+                (is_late || waited).then(|| other(timeline, queues, &beside, calls, launched, &backlog, row)).flatten();
             // Work that is late by chance is near the end of some other; work that waited for an event is behind it anyhow.
             let event = event.filter(|event| waited || start - timeline.work[*event as usize].end() <= SOON);
             nodes[row as usize] = explained(timeline, usual, row, call.zip(called), before.zip(ended), event);
@@ -90,19 +93,25 @@ fn explained(
     node
 }
 
-/// The work of other queues that had ended last when a row started, and had been launched before it.
+/// The work of other queues that had ended last when a row started, and had been launched before it. What was launched before the
+/// recording comes before all that the recording launches, and of two such works the one that starts later may wait for the other.
 fn other(
     timeline: &Timeline,
     queues: &Queues,
     beside: &[usize],
     calls: &[CallNode],
     launched: &[Option<u32>],
+    backlog: &Backlog,
     row: u32,
 ) -> Option<u32> {
     let moment = |row: u32| launched[row as usize].map(|call| calls[call as usize].span.start);
-    let called = moment(row)?;
-    let start = timeline.work[row as usize].start;
-    let is_earlier = |other: u32| moment(other).is_some_and(|moment| moment <= called);
+    let (called, start) = (moment(row), timeline.work[row as usize].start);
+    let is_earlier = |other: u32| match (moment(other), called) {
+        (Some(moment), Some(called)) => moment <= called,
+        (Some(_), None) => false,
+        (None, Some(called)) => backlog.rows[other as usize] || timeline.work[other as usize].start <= called,
+        (None, None) => true,
+    };
     let ended = beside.iter().filter_map(|queue| queues.ended(timeline, *queue, start, is_earlier));
     ended.max_by_key(|other| timeline.work[*other as usize].end())
 }

@@ -11,7 +11,7 @@ use super::node::{CallNode, Node, NodePlace};
 use super::schedule::{Binding, Schedule};
 use crate::kernel::{self, Family};
 use crate::statistics::share;
-use crate::time::{LATENCY, Span, Spans, Waiting};
+use crate::time::{LATENCY, Span, Spans, Waiting, behind_launch};
 use crate::timings::rounded;
 
 /// What a part of the critical path is.
@@ -113,7 +113,8 @@ pub(crate) fn causes(
                         Step::Called(place)
                     }
                     Some(Binding::Work(before)) => {
-                        add(schedule.passed[before], began, Part::One(PathCause::Host(IdleCause::Queued)));
+                        let gap = behind_launch(began - schedule.passed[before]);
+                        add(schedule.passed[before], began, Part::One(PathCause::Host(gap)));
                         Step::Passed(before)
                     }
                     None => {

@@ -195,6 +195,8 @@ fn a_wait_for_work_of_before_the_recording_is_that_work_on_the_critical_path() {
             Launch::new(113_000, 190_000, 25_000).named(GEMM),
         ],
     );
+    // In no stage: one begins behind that work.
+    timeline.ranges.clear();
     timeline.calls.drain(0..2);
     for work in &mut timeline.work[..2] {
         work.correlation = None;
@@ -204,6 +206,30 @@ fn a_wait_for_work_of_before_the_recording_is_that_work_on_the_critical_path() {
     let of = |cause: PathCause| path.get(&cause).copied().unwrap_or_default().get();
     assert_eq!(of(PathCause::Work(Family::Gemm)), 200_000, "{path:?}");
     assert!(of(PathCause::Host(IdleCause::Synchronising)) <= 1_000, "{path:?}");
+}
+
+#[test]
+fn collectives_of_before_the_recording_are_waited_for_too() {
+    // Compute 0..50, all-reduce 51..151 on its own stream, compute 153..203: launched before the recording. Then some of its own.
+    let mut launches = vec![
+        Launch::new(0, 0, 50_000).named(GEMM),
+        Launch::new(0, 51_000, 100_000).named(ALL_REDUCE),
+        Launch::new(0, 153_000, 50_000).named(GEMM),
+    ];
+    launches.extend((0..10).map(|place| Launch::new(1_000 * place, 204_000 + 26_000 * place, 25_000).named(GEMM)));
+    let mut timeline = timeline(500_000, &launches);
+    on_second_queue(&mut timeline, &[1]);
+    // In no stage: one begins behind that work.
+    timeline.ranges.clear();
+    timeline.calls.drain(0..3);
+    for work in &mut timeline.work[..3] {
+        work.correlation = None;
+    }
+    let path = with(&timeline, |replay| replay.critical_path(replay.unchanged(Basis::Traced)));
+    let of = |cause: PathCause| path.get(&cause).copied().unwrap_or_default().get();
+    assert_eq!(of(PathCause::Work(Family::Communication)), 100_000, "{path:?}");
+    assert_eq!(of(PathCause::Work(Family::Gemm)), 350_000, "{path:?}");
+    assert_eq!(of(PathCause::Host(IdleCause::Queued)), 0, "{path:?}");
 }
 
 #[test]

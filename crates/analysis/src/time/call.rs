@@ -98,11 +98,14 @@ pub(crate) fn cause_of_call(name: &str) -> Option<IdleCause> {
     starts(&["Memcpy", "Memset"]).then_some(IdleCause::Copying)
 }
 
+/// Whether a call launches a kernel or a graph.
+pub(crate) fn is_kernel_launch(name: &str) -> bool {
+    ["LaunchKernel", "LaunchCooperative", "GraphLaunch"].iter().any(|part| name.contains(part))
+}
+
 /// Calls that launch kernels or graphs. Without any device work, they tell that device activity was not recorded.
 pub fn kernel_launches(timeline: &Timeline) -> u64 {
-    let launches =
-        |name: &str| ["LaunchKernel", "LaunchCooperative", "GraphLaunch"].iter().any(|part| name.contains(part));
-    let of_name: Vec<bool> = timeline.names.iter().map(|(_, name)| launches(name)).collect();
+    let of_name: Vec<bool> = timeline.names.iter().map(|(_, name)| is_kernel_launch(name)).collect();
     timeline.calls.iter().filter(|call| of_name[call.name.index()]).count() as u64
 }
 

@@ -1,13 +1,14 @@
 //! What the host did while a device waited.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use types::timeline::{HostCall, NameId, OperatorKind, Timeline};
+use types::timeline::{HostCall, HostOperator, NameId, OperatorKind, ThreadId, Timeline};
 use types::{IdleCause, IdlePlace, Nanos};
 
 use super::call::{CaptureCall, WaitKind, cause_of_call, cause_of_name, waits};
 use super::span::{Span, Spans};
 use super::waiting::Waiting;
+use crate::numbered;
 use crate::python::user_frame;
 
 /// Without a call for as long as this, the host does not prepare a launch: a framework needs microseconds for one operator,
@@ -17,6 +18,15 @@ const HOST_WORK: Nanos = Nanos::new(1_000_000);
 const FIRST_USE: Nanos = Nanos::new(1_000_000);
 /// Work that starts later than this after its launch has returned waits for something else than its launch.
 pub(crate) const LATENCY: Nanos = Nanos::new(100_000);
+/// Work that had been launched before a gap of at most this follows the work before it as fast as the device goes on: one to a few
+/// microseconds, up to 18 on an MI300X under a profiler.
+const BETWEEN_KERNELS: Nanos = Nanos::new(20_000);
+
+/// What a device waits for whose next work had been launched when it became idle.
+pub(crate) fn behind_launch(gap: Nanos) -> IdleCause {
+    if gap <= BETWEEN_KERNELS { IdleCause::BetweenKernels } else { IdleCause::Queued }
+}
+
 /// Spans in which a server has nothing to do, whatever its threads show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lulls<'a> {
@@ -44,6 +54,8 @@ pub(crate) struct Host {
     /// Before the first record of these threads and after the last.
     recorded: Option<Span>,
     threads: Vec<bool>,
+    /// Per call that launched more than one piece of work, by thread and start: when the first of them started.
+    begun: HashMap<(ThreadId, Nanos), Nanos>,
 }
 
 impl Host {
@@ -65,6 +77,10 @@ impl Host {
         compiling.extend(captures(timeline, calls()));
         compiling.extend(first_calls(timeline, calls()));
         compiling.extend(first_uses(timeline, launch, rows));
+        let busy = [IdleCause::Synchronising, IdleCause::Copying, IdleCause::Allocating];
+        let busy = Spans::union(busy.iter().filter_map(|cause| spans.get(cause)).flatten().copied());
+        let first = Spans::union(first_operators(timeline, launch, rows)).subtract(&busy);
+        spans.entry(IdleCause::Compiling).or_default().extend(first.as_slice());
         named(timeline, &threads, &mut spans);
         spans.insert(IdleCause::NoRequest, lulls.requests.as_slice().to_vec());
         let mut taken = Spans::default();
@@ -80,7 +96,8 @@ impl Host {
         let quiet = between.as_slice().iter().filter(|span| span.length() >= HOST_WORK).copied();
         let quiet = Spans::union(quiet).subtract(&taken);
         let parts = told_apart(timeline, &threads, &quiet, lulls.steps);
-        Self { known, held: taken, quiet: parts, without_calls: quiet, recorded, threads }
+        let begun = begun(timeline, launch, rows);
+        Self { known, held: taken, quiet: parts, without_calls: quiet, recorded, threads, begun }
     }
 
     /// Divides a gap. `next` is the call that launched the work behind it.
@@ -107,6 +124,15 @@ impl Host {
 
     /// Hands over the parts of a gap with their causes, in no order. They do not overlap and make up the gap.
     fn for_each_part(&self, gap: Span, next: Option<&HostCall>, mut take: impl FnMut(IdleCause, Span)) {
+        // Inside a graph the launch is over, even while its call has not returned.
+        let is_inside = |call: &HostCall| {
+            self.begun
+                .get(&(call.thread, call.start))
+                .is_some_and(|begun| call.start <= gap.start && *begun <= gap.start)
+        };
+        if next.is_some_and(|call| (call.end() <= gap.start && is_short(gap)) || is_inside(call)) {
+            return take(behind_launch(gap.length()), gap);
+        }
         // Until the call for what runs next, the host is to blame; from there on, the launch.
         let called = next.map_or(gap.end, |call| call.start.clamp(gap.start, gap.end));
         let launched = next.map_or(gap.end, |call| call.end().clamp(called, gap.end));
@@ -175,9 +201,9 @@ impl Host {
         most.filter(|(_, time)| *time > Nanos::ZERO).unwrap_or((IdleCause::Launching, between.length()))
     }
 
-    /// The part of a gap without calls in which this is what is known of the host.
-    pub(crate) fn quiet_within(&self, gap: Span, cause: IdleCause) -> Spans {
-        let known = self.quiet.iter().find(|(known, _)| *known == cause);
+    /// The part of a gap in which this is what is known of the host: without calls, or in what compiles or loads.
+    pub(crate) fn known_within(&self, gap: Span, cause: IdleCause) -> Spans {
+        let known = self.quiet.iter().chain(&self.known).find(|(known, _)| *known == cause);
         known.map_or(Spans::NONE, |(_, spans)| spans.within(gap))
     }
 
@@ -197,21 +223,54 @@ impl Host {
         let operators = operators.map(|operator| (operator.name, Span::new(operator.start, operator.end())));
         let around: Vec<(NameId, Span)> =
             ranges.chain(operators).filter(|(_, span)| span.length() >= HOST_WORK).collect();
-        let mut sums: BTreeMap<NameId, Nanos> = BTreeMap::new();
+        // Ranges that a program counts are one place.
+        let place = |name: NameId| {
+            let name = timeline.name(name);
+            user_frame(name).unwrap_or_else(|| numbered::kind(name))
+        };
+        let mut sums: BTreeMap<String, (Nanos, BTreeSet<NameId>)> = BTreeMap::new();
         for span in spans {
             let middle = Nanos::new(span.start.get() + span.length().get() / 2);
             let holding = around.iter().filter(|(_, outer)| outer.contains(middle));
             if let Some((name, outer)) = holding.min_by_key(|(_, outer)| outer.length()) {
-                *sums.entry(*name).or_default() += span.intersect(*outer).length();
+                let (sum, names) = sums.entry(place(*name)).or_default();
+                *sum += span.intersect(*outer).length();
+                names.insert(*name);
             }
         }
-        let shown = |name: &str| user_frame(name).unwrap_or_else(|| name.to_owned());
-        let place = |(name, ns)| IdlePlace { name: shown(timeline.name(name)), ns };
-        let mut places: Vec<_> = sums.into_iter().map(place).collect();
+        let shown = |(kind, (ns, names)): (String, (Nanos, BTreeSet<NameId>))| {
+            let only = names
+                .first()
+                .map(|name| timeline.name(*name))
+                .filter(|name| names.len() == 1 && user_frame(name).is_none());
+            IdlePlace { name: only.map_or(kind, str::to_owned), ns }
+        };
+        let mut places: Vec<_> = sums.into_iter().map(shown).collect();
         places.sort_by_key(|place| std::cmp::Reverse(place.ns));
         places.truncate(PLACES);
         places
     }
+}
+
+fn is_short(gap: Span) -> bool {
+    behind_launch(gap.length()) == IdleCause::BetweenKernels
+}
+
+/// When the work of each call started that launched several pieces.
+fn begun(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> HashMap<(ThreadId, Nanos), Nanos> {
+    let mut first: HashMap<u32, (Nanos, u32)> = HashMap::new();
+    for row in rows {
+        if let Some(call) = launch[*row as usize] {
+            let start = timeline.work[*row as usize].start;
+            let (first, pieces) = first.entry(call).or_insert((start, 0));
+            (*first, *pieces) = ((*first).min(start), *pieces + 1);
+        }
+    }
+    let several = first.into_iter().filter(|(_, (_, pieces))| *pieces > 1);
+    several
+        .map(|(call, (first, _))| (&timeline.calls[call as usize], first))
+        .map(|(call, first)| ((call.thread, call.start), first))
+        .collect()
 }
 
 /// Divides spans without calls. Operators and Python functions show that the host worked, functions that wait that it did not. Between
@@ -312,6 +371,51 @@ fn first_uses(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Vec<
         }
     }
     firsts
+}
+
+/// Operators that launch work, each the first of its name, that take five milliseconds or longer and many times as long as the later
+/// ones: they load libraries, try algorithms or set up communicators.
+fn first_operators(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Vec<Span> {
+    /// A thread that pauses, or one kernel that is loaded, takes less.
+    const SLOW: Nanos = Nanos::new(5_000_000);
+    /// Later calls that there must be.
+    const OTHERS: usize = 3;
+    /// How many times as long as their median the first takes.
+    const SLOWER: i64 = 10;
+    let operators = || timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Framework);
+    let mut firsts: HashMap<NameId, &HostOperator> = HashMap::new();
+    for operator in operators() {
+        let first = firsts.entry(operator.name).or_insert(operator);
+        if operator.start < first.start {
+            *first = operator;
+        }
+    }
+    firsts.retain(|_, first| first.duration >= SLOW);
+    let mut others: HashMap<NameId, Vec<Nanos>> = HashMap::new();
+    for operator in
+        operators().filter(|operator| firsts.get(&operator.name).is_some_and(|first| !std::ptr::eq(*first, *operator)))
+    {
+        others.entry(operator.name).or_default().push(operator.duration);
+    }
+    let mut launches: BTreeMap<ThreadId, Vec<Nanos>> = BTreeMap::new();
+    if !firsts.is_empty() {
+        for call in rows.iter().filter_map(|row| launch[*row as usize]).map(|call| &timeline.calls[call as usize]) {
+            launches.entry(call.thread).or_default().push(call.start);
+        }
+        launches.values_mut().for_each(|starts| starts.sort_unstable());
+    }
+    let launches_work = |operator: &HostOperator| {
+        let starts = launches.get(&operator.thread).map_or(&[][..], Vec::as_slice);
+        starts.get(starts.partition_point(|start| *start < operator.start)).is_some_and(|start| *start < operator.end())
+    };
+    let is_slow = |first: &HostOperator| {
+        let Some(others) = others.get(&first.name).filter(|others| others.len() >= OTHERS) else { return false };
+        let mut others = others.clone();
+        let middle = others.len() / 2;
+        first.duration.get() >= SLOWER * others.select_nth_unstable(middle).1.get()
+    };
+    let slow = firsts.into_values().filter(|first| is_slow(first) && launches_work(first));
+    slow.map(|first| Span::new(first.start, first.end())).collect()
 }
 
 /// What ranges and operators around the host say.

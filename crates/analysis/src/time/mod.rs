@@ -13,8 +13,8 @@ mod unix;
 mod waiting;
 
 pub use call::kernel_launches;
-pub(crate) use call::{CaptureCall, cause_of_call};
-pub(crate) use host::{Host, LATENCY, Lulls};
+pub(crate) use call::{CaptureCall, cause_of_call, is_kernel_launch};
+pub(crate) use host::{Host, LATENCY, Lulls, behind_launch};
 pub use queue_depth::{QueueDepth, devices, queue_depth};
 pub use span::{Span, Spans};
 pub use unix::unix_zero;

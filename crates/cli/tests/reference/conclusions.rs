@@ -236,7 +236,7 @@ pub(crate) fn communication_in_stages_is_the_first_finding_and_saves_what_a_repl
 pub(crate) fn work_of_before_the_recording_is_said_and_no_synchronisation_is_blamed_for_it() {
     let Imported { metrics, pages, .. } = import(&[reference("third-party/traces-2/tl-qwen1.5-h100.json.gz")], &[]);
     assert!(
-        pages.contains("ran in the first 14.5 ms: they belong to a pass that started before the recording"),
+        pages.contains("ran in the first 14.5 ms, each before any kernel of its stream that has one: they were most likely launched before the recording"),
         "{pages}"
     );
     let path = list(&metrics, "critical_path");

@@ -1,6 +1,7 @@
 //! Data of other people's runs, read in place; it is no part of this project.
 
 mod capacity;
+mod claims;
 mod conclusions;
 mod imported;
 #[path = "../support/scratch.rs"]
@@ -42,6 +43,12 @@ testkit::suite! {
         strangers::a_trace_without_memory_events_has_no_memory,
         strangers::operators_have_the_python_that_calls_them,
         strangers::ranks_of_a_stranger_have_the_figures_that_others_counted,
+        claims::work_of_before_the_recording_is_in_no_step_and_waits_for_collectives,
+        claims::the_device_of_memory_is_that_of_the_kernels,
+        claims::training_is_not_advised_to_do_what_it_does,
+        claims::copies_of_one_pass_are_not_said_to_come_back,
+        claims::rates_of_shapes_are_said_to_be_modelled,
+        claims::short_gaps_are_the_device_s_own_and_long_ones_have_no_recorded_cause,
     }
     [Need::Reference("third-party/traces-2")] => {
         conclusions::communication_in_stages_is_the_first_finding_and_saves_what_a_replay_does,
@@ -54,6 +61,9 @@ testkit::suite! {
         shares::cost_centres_are_shares_of_all_device_work,
         shares::stages_are_not_idle_while_a_device_runs_the_work_of_others,
         shares::little_time_outside_of_steps_makes_no_finding,
+        claims::first_calls_are_named,
+        claims::what_no_device_recorded_is_not_zero,
+        claims::launches_before_the_first_graph_are_told_from_those_around_graphs,
         verdicts::every_trace_of_the_truths_has_a_verdict,
         verdicts::what_is_true_of_ten_more_traces_is_said_and_what_is_false_is_not,
     }
@@ -62,6 +72,7 @@ testkit::suite! {
         capacity::a_server_of_another_model_is_forecast_as_well,
         capacity::forecasts_are_as_far_off_as_the_documentation_says,
         serving::mixed_steps_are_why_work_is_in_no_stage,
+        claims::gaps_inside_graphs_are_no_delay_of_launches,
     }
     [Need::Reference("serving/llama-8b"), Need::Reference("serving/llama-1b")] => {
         capacity::memory_holds_about_as_many_blocks_as_the_server_found,

@@ -79,10 +79,10 @@ pub(crate) fn a_server_between_its_requests_has_no_work_and_loses_nothing() {
     let Imported { metrics, pages, .. } = import(&[reference("serving/llama-1b").join("trace.json.gz")], &[]);
     let lulls = idle(&metrics, "no_work");
     assert!((70_000_000..106_000_000).contains(&lulls), "{lulls}");
-    assert!(pages.contains("no work for the host"), "{pages}");
+    assert!(pages.contains("waiting for work"), "{pages}");
     let host: i64 = idle(&metrics, "host_work") + idle(&metrics, "host_unknown");
     assert!(host < 30_000_000, "{host}");
-    assert!(list(&metrics, "lost_time").iter().all(|row| row["cause"] != "no work for the host"));
+    assert!(list(&metrics, "lost_time").iter().all(|row| row["cause"] != "waiting for work"));
     let rules = list(&metrics, "findings").iter().map(|finding| &finding["rule"]);
     assert!(rules.into_iter().all(|rule| rule != "host-work"), "{}", metrics["findings"]);
     // One rate of decoding, in the sentence as in the table.

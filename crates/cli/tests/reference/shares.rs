@@ -41,7 +41,7 @@ pub(crate) fn little_time_outside_of_steps_makes_no_finding() {
     assert!(!said.contains("520 us of 636 us"), "a fifth of a percent of the run");
 }
 
-/// Milliseconds in which all devices waited for something behind the launch: as the stages lost them, and as the devices have them.
+/// Milliseconds between kernels that had been launched: as the stages lost them, and as the devices have them.
 fn delayed(metrics: &Value) -> [f64; 2] {
     let sum =
         |rows: &mut dyn Iterator<Item = &Value>, key| rows.map(|row| row[key].as_f64().unwrap()).sum::<f64>() / 1e6;
@@ -49,8 +49,8 @@ fn delayed(metrics: &Value) -> [f64; 2] {
     let devices =
         metrics["device_time"].as_array().unwrap().iter().flat_map(|device| device["idle"].as_array().unwrap());
     [
-        sum(&mut lost.filter(|row| row["cause"] == "delay between launch and start"), "lost_ns"),
-        sum(&mut devices.filter(|idle| idle["cause"] == "queued"), "ns"),
+        sum(&mut lost.filter(|row| row["cause"] == "gaps between kernels"), "lost_ns"),
+        sum(&mut devices.filter(|idle| idle["cause"] == "between_kernels"), "ns"),
     ]
 }
 

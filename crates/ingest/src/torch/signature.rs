@@ -28,6 +28,9 @@ pub(crate) fn signature(shapes: &[u8], types: &[u8], strides: &[u8], values: &[u
     Some(OperatorSignature { shapes, types, strides, values: written, collective: None })
 }
 
+/// What PyTorch calls a group of processes to which the program gave no description.
+const UNDESCRIBED: &str = "undefined";
+
 /// The collective that an event describes beside its arguments; `None` where it describes none.
 pub(crate) fn collective(arguments: &Arguments<'_>) -> Option<Collective> {
     (!arguments.collective.is_empty()).then(|| Collective {
@@ -36,7 +39,7 @@ pub(crate) fn collective(arguments: &Arguments<'_>) -> Option<Collective> {
         input_elements: whole(arguments.input_elements),
         output_elements: whole(arguments.output_elements),
         group_size: whole(arguments.group_size),
-        group: text(arguments.group).into_owned(),
+        group: Some(text(arguments.group)).filter(|group| group != UNDESCRIBED).unwrap_or_default().into_owned(),
         members: text(arguments.members).into_owned(),
     })
 }

@@ -156,6 +156,6 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         add("recorded", longest.map(|span| span.to_string()), "measured, longest device", DEVICE);
     }
     add("kernel time", (run.kernels.calls > 0).then(|| run.kernels.total_ns.to_string()), "measured", KERNELS);
-    add("kernel launches", (run.kernels.calls > 0).then(|| crate::grouped(run.kernels.calls)), "counted", KERNELS);
+    add("kernels", (run.kernels.calls > 0).then(|| crate::grouped(run.kernels.calls)), "counted", KERNELS);
     found
 }

@@ -65,7 +65,7 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
             "*causes Seen: {cause:clause}.",
         ],
         CaveatKind::ProfilerAttached => &[
-            "Times were recorded with a profiler attached[[: {tool}]]. Profilers slow the CPU down, so wall and idle times may be longer than without one.",
+            "Times were recorded with a profiler attached[[: {tool}]]. Profilers slow the CPU down[[?stacks , most of all with Python stacks, as here]], so wall and idle times may be longer than without one.",
             "The profiler added {overhead} to the wall time.",
         ],
         CaveatKind::UnreliableCalibration => &[

@@ -12,6 +12,11 @@ use crate::{Bytes, DeviceId, Nanos};
 pub struct DeviceMemory {
     /// The device.
     pub device: DeviceId,
+    /// Its name in the allocator's events, where that is no device of the recorded kernels: processes number the devices that they
+    /// see, and some profilers those of the machine. The name above is then that of the kernels' device, if there is one of each, and
+    /// otherwise the same.
+    #[serde(default)]
+    pub in_process: Option<DeviceId>,
     /// Rank of the process, where several were recorded.
     #[serde(default)]
     pub rank: Option<u32>,

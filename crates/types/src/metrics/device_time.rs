@@ -79,8 +79,8 @@ pub struct IdleTime {
     pub ns: Nanos,
     /// The longest part in one gap.
     pub longest_ns: Nanos,
-    /// Annotations of the program, framework operators or Python functions that the host was in for most of it; for work that was
-    /// launched and came late, `before` it. The longest first.
+    /// Annotations of the program, framework operators or Python functions that the host was in for most of it; for work that had been
+    /// launched before, `before` it. The longest first.
     #[serde(default)]
     pub inside: Vec<IdlePlace>,
 }
@@ -124,7 +124,10 @@ pub enum IdleCause {
     HostUnknown,
     /// Slept, polled for work, or was between two steps of a server with nothing recorded for long.
     NoWork,
-    /// Had launched the next work already: the device's own latency, an order between streams, or work not in the trace.
+    /// Had launched the next work already, and the device went on with it within microseconds: its own latency from one kernel to the
+    /// next, in a stream or inside a CUDA graph.
+    BetweenKernels,
+    /// Had launched the next work already, which started later than that: an order between streams, or work not in the trace.
     Queued,
     /// The trace does not say.
     NotRecorded,
@@ -132,7 +135,7 @@ pub enum IdleCause {
 
 impl IdleCause {
     /// Every cause.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::NoRequest,
         Self::DataLoading,
         Self::Profiling,
@@ -145,6 +148,7 @@ impl IdleCause {
         Self::HostWork,
         Self::HostUnknown,
         Self::NoWork,
+        Self::BetweenKernels,
         Self::Queued,
         Self::NotRecorded,
     ];
@@ -164,6 +168,7 @@ impl IdleCause {
             Self::HostWork => "host_work",
             Self::HostUnknown => "host_unknown",
             Self::NoWork => "no_work",
+            Self::BetweenKernels => "between_kernels",
             Self::Queued => "queued",
             Self::NotRecorded => "not_recorded",
         }

@@ -58,7 +58,8 @@ pub(super) fn outlook(run: &RunView<'_>, savings: usize) -> Vec<String> {
         parts.push(format!("{} ({})", count(counters.len() as u64, "data-quality warning"), counters.join(", ")));
     }
     let counts = (!parts.is_empty()).then(|| parts.join(", "));
-    let largest = run.largest_savings.iter().take(savings);
+    let is_worth_a_line = |view: &&FindingView<'_>| view.saving.as_ref().is_none_or(|saving| !is_nothing(saving));
+    let largest = run.largest_savings.iter().filter(is_worth_a_line).take(savings);
     counts.into_iter().chain(largest.map(|view| format!("estimated saving: {}", brief(view)))).collect()
 }
 

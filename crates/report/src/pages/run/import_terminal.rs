@@ -5,7 +5,7 @@ use types::{IdleCause, Nanos, TraceFacts};
 
 use super::imported::stage_table;
 use super::kernels::{NAME, counter_table};
-use super::phrase::{device as device_name, indented, mfu, set_aside};
+use super::phrase::{device as device_name, indented, mfu, model, set_aside};
 use super::{caveats, communication, findings, imported, serving, steps};
 use crate::render::Page;
 use crate::render::Table;
@@ -92,7 +92,7 @@ fn device(view: &DeviceTimeView<'_>) -> [Option<String>; 2] {
 
 fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     let (metrics, totals) = (run.metrics, &run.metrics.times.totals);
-    let what = metrics.run.model.as_deref().unwrap_or("unnamed model");
+    let what = model(metrics).trim_start_matches("an ");
     page.paragraph(&prose(&format!("{what} on {}, from {}", device_name(metrics), metrics.run.engine)));
     let kernels = totals.kernel_count.zip(totals.kernel_ns).map(|(kernels, time)| {
         let launches =

@@ -41,7 +41,7 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
         text = format!("**{steps}** Over the whole recording: {}", text.replace("**", ""));
     }
     if let Some(launches) = totals.launches_per_token {
-        text += &format!(" Each decode step makes {} launches.", decimal(launches.round()));
+        text += &format!(" Each decode step makes {} launches on average.", decimal(launches));
     }
     text
 }
@@ -70,9 +70,17 @@ pub(super) fn no_device_work(quality: &[QualityCounter]) -> String {
 pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
     let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
     text += &steps::kind(facts).map(|kind| format!(" {kind}")).unwrap_or_default();
+    let (operators, kernels) = (!run.metrics.breakdown.operators.is_empty(), !run.kernels.rows.is_empty());
     if run.metrics.times.totals.wall_ns.is_some() {
-        text += " Operator times are host times recorded by a profiler, which slows the host down; kernel times are device times. Device \
-                 work is attributed to the stage and the operator that launched it.";
+        if operators {
+            text += " Operator times are host times recorded by a profiler, which slows the host down.";
+        }
+        if kernels {
+            text += " Kernel times are device times.";
+        }
+        if operators && kernels {
+            text += " Device work is attributed to the stage and the operator that launched it.";
+        }
     }
     if !run.metrics.utilisation.work_per_stage.is_empty() {
         text += " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs.";
@@ -251,7 +259,7 @@ pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
     let fewer = kernels.of_stages.len() < kernels.rows.len();
     let rest = if fewer { "more, including those outside stages" } else { "more" };
-    let (calls, total) = (count(kernels.calls, "launch"), kernels.total_ns);
+    let (calls, total) = (count(kernels.calls, "kernel"), kernels.total_ns);
     let families = kernels.families.iter().filter(|family| family.share.is_some_and(|share| share >= WORTH_NAMING));
     let families: Vec<String> =
         families.take(FAMILIES).map(|row| format!("{} {}", family(row.family), percent(row.share))).collect();

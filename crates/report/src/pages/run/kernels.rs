@@ -48,9 +48,9 @@ fn introduction(run: &RunView<'_>) -> String {
         _ => String::new(),
     };
     format!(
-        "{} took {} ms on the device (measured). One row covers all launches of one kernel in one stage on one device; shares are of \
+        "{} took {} ms on the device (measured). One row covers all calls of one kernel in one stage on one device; shares are of \
          the total kernel time.{shown}",
-        count(run.kernels.calls, "launch"),
+        count(run.kernels.calls, "kernel"),
         exact_milliseconds(run.kernels.total_ns)
     )
 }

@@ -47,8 +47,9 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
 /// `cuda:0: tensors held 5.60 GB before the first recorded allocation and peaked at 5.65 GB, 12 ms later; ...`
 fn sentence(memory: &DeviceMemory) -> String {
     let mut text = format!(
-        "{}: tensors held {} before the first recorded allocation and peaked at {}, {} later",
+        "{}{}: tensors held {} before the first recorded allocation and peaked at {}, {} later",
         memory.device,
+        in_process(memory),
         known(memory.start_allocated_bytes),
         known(memory.peak_allocated_bytes),
         known(memory.peak_at_ns),
@@ -57,6 +58,15 @@ fn sentence(memory: &DeviceMemory) -> String {
         text += &format!("; the framework reserved up to {reserved}");
     }
     text + &format!(" ({})", count(memory.allocations, "allocation"))
+}
+
+/// What the process calls the device, where that is another name than that of the kernels' device.
+fn in_process(memory: &DeviceMemory) -> String {
+    match &memory.in_process {
+        Some(own) if *own != memory.device => format!(" ({own} in the process)"),
+        Some(_) => " in the process".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn growth(step: &StepMemory) -> String {

@@ -26,6 +26,9 @@ pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
     }
     if metrics.conditions.trace.is_some() {
         imported(&mut page, operators, &sums, rows);
+        if has_rates(metrics) {
+            by_shape(&mut page, metrics, &sums, rows);
+        }
         return page;
     }
     page.paragraph(&format!(
@@ -41,6 +44,11 @@ pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
     by_class(&mut page, metrics, &sums, rows);
     by_shape(&mut page, metrics, &sums, rows);
     page
+}
+
+/// Whether work could be computed from the shapes of any operator.
+pub(super) fn has_rates(metrics: &Metrics) -> bool {
+    metrics.breakdown.operator_groups.by_shape.iter().any(|group| group.flops_per_second.is_some())
 }
 
 /// Sums over all operators of a run.
@@ -214,6 +222,12 @@ fn by_shape(page: &mut Page, metrics: &Metrics, sums: &OperatorSums, rows: usize
     page.heading("By operator and shapes");
     let groups = &metrics.breakdown.operator_groups.by_shape;
     let traced = groups.iter().any(|group| group.device_ns.is_some());
+    if metrics.conditions.trace.is_some() {
+        page.paragraph(
+            "FLOPs and bytes are modelled from the recorded shapes and element types, counting each input and output once; times are \
+             measured.",
+        );
+    }
     let peak = metrics.utilisation.peak.as_ref().map(|peak| peak.flops);
     let mut table = Table::new(if traced {
         "operator | input shapes | >device time | >share | >calls | >mean | >rate | >bandwidth | >of roofline | bound"

@@ -1,15 +1,22 @@
 //! Words and figures that more than one page of a run needs.
 
+use super::operators::has_rates;
 use super::serving;
 use types::view::RunView;
-use types::{Environment, Metrics, SetAside, Stage, StageSummary, TraceFacts};
+use types::{Environment, Metrics, RunKindName, SetAside, Stage, StageSummary, TraceFacts};
 
 use crate::render::text::{code, prose, sentence};
 use crate::words::number::{count, percent};
 
 /// The model, or that it is unknown.
 pub(crate) fn model(metrics: &Metrics) -> &str {
-    metrics.run.model.as_deref().unwrap_or("an unnamed model")
+    metrics.run.model.as_deref().unwrap_or(if is_program(metrics) { "an unnamed program" } else { "an unnamed model" })
+}
+
+/// Whether nothing in a trace shows a model.
+fn is_program(metrics: &Metrics) -> bool {
+    let kind = metrics.conditions.trace.as_ref().and_then(|trace| trace.kind.as_ref());
+    kind.is_some_and(|kind| kind.kind == RunKindName::Program)
 }
 
 /// The device of the run, by the name its driver reports.
@@ -70,10 +77,16 @@ pub(crate) fn mfu(metrics: &Metrics) -> Option<String> {
 
 /// Why the utilisation of the device is unknown, and what would tell it.
 pub(crate) fn no_utilisation(run: &RunView<'_>) -> String {
-    match (run.utilisation_missing, &run.metrics.run.model) {
+    let text = match (run.utilisation_missing, &run.metrics.run.model) {
         (Some(counter), _) => format!("MFU and MBU are unknown. {}.", sentence(counter.remedy.trim_end_matches('.'))),
         (None, None) => "MFU and MBU are unknown: no model is named, so its work cannot be modelled.".to_owned(),
         (None, Some(_)) => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
+    };
+    let rates = imported_facts(run.metrics).is_some() && has_rates(run.metrics);
+    text + if rates {
+        " Rates of single operators are modelled from their recorded shapes: see `operators.md`."
+    } else {
+        ""
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn device(page: &mut Page, run: &RunView<'_>) {
         percent(run.profiled_busy_share),
     );
     if let Some(launches) = totals.launches_per_token {
-        text += &format!(" Each decode step makes {} launches.", decimal(launches.round()));
+        text += &format!(" Each decode step makes {} launches on average.", decimal(launches));
     }
     page.paragraph(&text);
     let mut table = Table::new("stage | >wall, profiled | >device busy | >share of wall | >kernel time | >kernels");

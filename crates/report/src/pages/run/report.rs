@@ -1,7 +1,7 @@
 //! `report.md`: the whole run, from what is asked first to what is asked last.
 
 use types::view::RunView;
-use types::{Environment, Metrics, Nanos, Throughput};
+use types::{Environment, Metrics, Nanos, StepBasis, Throughput};
 
 use super::headline::headline;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, no_utilisation, overhead, stage};
@@ -150,7 +150,13 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
         }
     }
     page.table(&table);
-    page.paragraph("Latency and throughput are derived from the median times of the inputs.");
+    let basis = metrics.times.steps.as_ref().map(|steps| steps.basis);
+    page.paragraph(match basis {
+        Some(StepBasis::EngineAnnotations) => {
+            "Throughput is the number of tokens of all instances of a stage over their wall time."
+        }
+        _ => "Latency and throughput are derived from the median times of the inputs.",
+    });
 }
 
 fn utilisation(page: &mut Page, run: &RunView<'_>) {

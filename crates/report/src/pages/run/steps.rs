@@ -65,20 +65,24 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         let (median, min, max) = (milliseconds(times.median), milliseconds(times.min), milliseconds(times.max));
         Some(format!("{what}: median {median}, min {min}, max {max}{std}"))
     };
-    page.paragraph(&format!(
-        "{} (source: {}). Wall time runs from the start of a step, or the end of the one before it, to the end of its device \
-         work{}; device time is the time its work kept the device busy.",
-        count(steps.list.len() as u64, "step"),
-        steps.basis.phrase(),
-        if steps.basis == StepBasis::EngineAnnotations {
-            ", without the time in which the device does nothing although its next work has been launched"
-        } else {
-            ""
-        }
-    ));
-    let spreads = spread("wall time per step", &steps.wall_ms)
-        .into_iter()
-        .chain(spread("device time per step", &steps.device_ms));
+    // Device work that was not recorded, or whose launches were not, is unknown and not zero.
+    let recorded = steps.list.iter().any(|step| step.kernels > 0 || step.device_ns > Nanos::ZERO);
+    let (steps_found, basis) = (count(steps.list.len() as u64, "step"), steps.basis.phrase());
+    page.paragraph(&match (recorded, steps.basis) {
+        (false, _) => format!("{steps_found} (source: {basis}). Wall time is host time: no device work of these steps is known."),
+        (true, basis_of) => format!(
+            "{steps_found} (source: {basis}). Wall time runs from the start of a step, or the end of the work launched before it, to \
+             the end of its device work{}; device time is the time its work kept the device busy.",
+            match basis_of {
+                StepBasis::EngineAnnotations => {
+                    ", without the time in which the device does nothing although its next work has been launched"
+                }
+                _ => "",
+            }
+        ),
+    });
+    let device_spread = spread("device time per step", &steps.device_ms).filter(|_| recorded);
+    let spreads = spread("wall time per step", &steps.wall_ms).into_iter().chain(device_spread);
     page.list(engine_steps(run).into_iter().chain(spreads));
     let has_work = steps.list.iter().any(|step| step.work.is_some());
     let work = if has_work { " | >roofline | >MFU | >MBU" } else { "" };
@@ -91,8 +95,8 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
             known(step.label.map(StepLabel::name)),
             step.wall_ns.to_string(),
             step.host_ns.to_string(),
-            step.device_ns.to_string(),
-            grouped(step.kernels),
+            known(recorded.then_some(step.device_ns)),
+            known(recorded.then(|| grouped(step.kernels))),
             known(step.batch.map(|batch| batch.context.sequences)),
             known(step.batch.map(|batch| batch.generation.sequences)),
             known(step.batch.and_then(|batch| batch.tokens)),

@@ -1,0 +1,75 @@
+//! The device is idle although its next work had been launched, for longer than it needs to go on: nothing recorded says why.
+
+use types::{DeviceTime, Facts, Finding, IdleCause, Severity};
+
+use super::idle::idle;
+use super::{Found, Run};
+use crate::device::StageWork;
+use crate::scope::Scope;
+use crate::statistics::share;
+
+/// Share of a part of the run from which the delay is told.
+const LEAST_SHARE: f64 = 0.05;
+/// Share from which it is worth a warning.
+const MUCH: f64 = 0.1;
+/// Kernels named.
+const NAMED: usize = 3;
+
+/// The rule's name.
+pub(super) const RULE: &str = "unexplained-delay";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(scope, work)| of_stage(run, *scope, work)).collect()
+}
+
+fn of_stage(run: &Run<'_>, scope: Scope, work: &StageWork) -> Option<Found> {
+    let waiting = work.waits.get(&IdleCause::Queued).copied()?;
+    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    if run.is_little(waiting) {
+        return None;
+    }
+    let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
+    let rows = if scope == Scope::Run { behind(run.device_time) } else { Vec::new() };
+    let facts = idle(scope, waiting, part).with_known("places", Some(rows).filter(|rows| !rows.is_empty()));
+    Some(Found::plain(Finding::new(RULE, severity, scope.stage(), facts)))
+}
+
+/// What started late. It is known of a device's whole time, so that it is evidence for the whole of it alone.
+fn behind(devices: &[DeviceTime]) -> Vec<Facts> {
+    let [time] = devices else { return Vec::new() };
+    let late = time.idle.iter().filter(|idle| idle.cause == IdleCause::Queued).flat_map(|idle| &idle.inside);
+    let name = |name: &str| name.strip_prefix("before ").unwrap_or(name).to_owned();
+    late.take(NAMED).map(|place| Facts::new().with("name", name(&place.name)).with("time", place.ns)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::device::DeviceRecords;
+    use crate::finding::fired_on_device;
+
+    fn device(waiting: i64, cause: IdleCause) -> DeviceRecords {
+        let waits = BTreeMap::from([(cause, Nanos::new(waiting))]);
+        let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
+        DeviceRecords { stages: BTreeMap::from([(Scope::Run, run)]), ..DeviceRecords::default() }
+    }
+
+    #[test]
+    fn a_delay_that_nothing_explains_is_told_without_a_promise() {
+        let found = fired_on_device(&device(3_000, IdleCause::Queued), RULE).remove(0);
+        assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, None));
+        assert_eq!(found.quantities.share("idle_share"), Some(0.3));
+        assert_eq!(fired_on_device(&device(900, IdleCause::Queued), RULE)[0].severity, Severity::Info);
+    }
+
+    #[test]
+    fn gaps_between_kernels_and_short_delays_are_none() {
+        assert_eq!(fired_on_device(&device(3_000, IdleCause::BetweenKernels), RULE), []);
+        assert_eq!(fired_on_device(&device(490, IdleCause::Queued), RULE), []);
+    }
+}
