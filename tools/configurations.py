@@ -22,6 +22,8 @@ from transformers.models.auto import modeling_auto
 warnings.filterwarnings("ignore")
 transformers.logging.set_verbosity_error()
 ROOT = pathlib.Path(__file__).parent.parent
+# Parameters that a class has and its published weights do not: first projections of experts that compute nothing.
+UNPUBLISHED = {"longcat_flash": 28 * 256 * 2 * 2048 * 6144}
 TASKS = ["MASKED_LM", "SPEECH_SEQ_2_SEQ", "SEQ_TO_SEQ_CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM"]
 
 
@@ -65,7 +67,7 @@ def counted(kind: str, name: str) -> int:
 
     with torch.device("meta"):
         model = getattr(transformers, name)(CONFIG_MAPPING[kind]())
-    return sum(parameter.numel() for parameter in model.parameters())
+    return sum(parameter.numel() for parameter in model.parameters()) - UNPUBLISHED.get(kind, 0)
 
 
 def fuzzed(cases: dict[str, dict], known: dict[str, dict]) -> list[str]:
