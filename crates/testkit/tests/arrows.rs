@@ -48,7 +48,7 @@ const ROOMS: &[Room] = &[
 const TESTKIT: &str = "llm-perf-testkit";
 
 /// The nouns: nothing that opens, starts or waits for anything.
-const TYPES_MAY_USE: [&str; 5] = ["schemars", "serde", "serde_json", "strsim", "thiserror"];
+const TYPES_MAY_USE: [&str; 4] = ["serde", "serde_json", "strsim", "thiserror"];
 
 /// Crates of others that belong to some rooms only, by the beginning of their names. `testkit` is free.
 const CONFINED: &[(&str, &[&str])] = &[
@@ -209,7 +209,7 @@ fn what_the_tables_do_not_allow_is_found() {
     ]});
     let expected = [
         "llm-perf-cellar is not in the arrow table",
-        "types uses memmap2, but may use [\"schemars\", \"serde\", \"serde_json\", \"strsim\", \"thiserror\"] only",
+        "types uses memmap2, but may use [\"serde\", \"serde_json\", \"strsim\", \"thiserror\"] only",
         "meter uses llm-perf-collect, which is no arrow of the table",
         "meter uses clap_complete, which belongs to [\"cli\"]",
         "flow uses llm-perf-testkit, which is no room of the tool",
