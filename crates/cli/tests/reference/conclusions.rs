@@ -247,7 +247,8 @@ pub(crate) fn work_of_before_the_recording_is_said_and_no_synchronisation_is_bla
 pub(crate) fn what_runs_in_graphs_is_not_advised_to() {
     let traces =
         ["third-party/traces-2/lightllm-static.json.gz", "third-party/traces-2/sgl-eagle3-bs16-decode.json.gz"];
-    for (file, idle) in traces.into_iter().zip(["4.13 ms (13.6% of the run)", "3.83 ms (13.8% of decode)"]) {
+    // Gaps inside a graph whose launch has not returned are no launching: 62 us of the second.
+    for (file, idle) in traces.into_iter().zip(["4.13 ms (13.6% of the run)", "3.77 ms (13.6% of decode)"]) {
         let Imported { metrics, pages, .. } = import(&[reference(file)], &[]);
         assert_invariants(&metrics, file);
         let rules: Vec<_> = savings(&metrics).into_iter().map(|(rule, _)| rule).collect();

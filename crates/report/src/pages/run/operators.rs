@@ -3,7 +3,7 @@
 use types::view::RunView;
 use types::{Bytes, Count, Metrics, Nanos, OperatorSummary, ShapeGroup};
 
-use super::phrase::{device, model, overhead};
+use super::phrase::{device, has_rates, model, overhead};
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose};
@@ -44,11 +44,6 @@ pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
     by_class(&mut page, metrics, &sums, rows);
     by_shape(&mut page, metrics, &sums, rows);
     page
-}
-
-/// Whether work could be computed from the shapes of any operator.
-pub(super) fn has_rates(metrics: &Metrics) -> bool {
-    metrics.breakdown.operator_groups.by_shape.iter().any(|group| group.flops_per_second.is_some())
 }
 
 /// Sums over all operators of a run.

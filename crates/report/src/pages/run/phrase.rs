@@ -1,6 +1,5 @@
 //! Words and figures that more than one page of a run needs.
 
-use super::operators::has_rates;
 use super::serving;
 use types::view::RunView;
 use types::{Environment, Metrics, RunKindName, SetAside, Stage, StageSummary, TraceFacts};
@@ -88,6 +87,11 @@ pub(crate) fn no_utilisation(run: &RunView<'_>) -> String {
     } else {
         ""
     }
+}
+
+/// Whether work could be computed from the shapes of any operator.
+pub(super) fn has_rates(metrics: &Metrics) -> bool {
+    metrics.breakdown.operator_groups.by_shape.iter().any(|group| group.flops_per_second.is_some())
 }
 
 /// Nested stages further to the right.
