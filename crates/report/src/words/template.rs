@@ -104,7 +104,7 @@ fn fact(fact: &Fact, form: &str) -> String {
         },
         (Fact::Part(part), _) => base(*part).to_owned(),
         (Fact::Name(name), _) if form == ":idle" => idle(name),
-        (Fact::Name(name), _) if form == ":title" => super::counter::title(name),
+        (Fact::Name(name), _) if form == ":title" => super::counter_rows::title(name),
         (Fact::Name(name), _) if form == ":clause" => name.replace('`', "'").trim_end_matches('.').to_owned(),
         // A backtick would end the code span that a template puts around a name.
         (Fact::Name(name), _) => name.replace('`', "'"),

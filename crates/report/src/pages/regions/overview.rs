@@ -7,7 +7,7 @@ use super::value::instances;
 use crate::render::text::{self, capital, code, codes, link, prose};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
-use crate::words::counter::title;
+use crate::words::counter_rows::title;
 use crate::words::number::{count, grouped, known, percent, time_share};
 
 /// The report as a page.

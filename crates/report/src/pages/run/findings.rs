@@ -8,7 +8,7 @@ use types::{Base, EstimatedSaving, Finding, Nanos, Severity, Stage};
 use crate::render::Page;
 use crate::render::text::{capital, code, prose, sentence};
 use crate::words::number::{count, percent};
-use crate::words::{counter, rule};
+use crate::words::{counter_rows, rule};
 
 /// Share of the run from which a saving is worth a paragraph.
 const WORTH_A_PARAGRAPH: f64 = 0.01;
@@ -54,7 +54,8 @@ pub(super) fn outlook(run: &RunView<'_>, savings: usize) -> Vec<String> {
         parts.push(count(run.findings.len() as u64, "finding") + &warnings);
     }
     if !run.data_warnings.is_empty() {
-        let counters = run.data_warnings.iter().map(|one| prose(&counter::title(&one.counter))).collect::<Vec<_>>();
+        let counters =
+            run.data_warnings.iter().map(|one| prose(&counter_rows::title(&one.counter))).collect::<Vec<_>>();
         parts.push(format!("{} ({})", count(counters.len() as u64, "data-quality warning"), counters.join(", ")));
     }
     let counts = (!parts.is_empty()).then(|| parts.join(", "));

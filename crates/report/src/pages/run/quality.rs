@@ -4,7 +4,7 @@ use types::view::RunView;
 
 use crate::render::text::{code, prose, sentence};
 use crate::render::{Page, Table};
-use crate::words::counter;
+use crate::words::counter_rows;
 use crate::words::number::{grouped, percent};
 
 pub(super) fn quality(page: &mut Page, run: &RunView<'_>) {
@@ -12,7 +12,7 @@ pub(super) fn quality(page: &mut Page, run: &RunView<'_>) {
     let mut table = Table::new("what | >count | >share affected | severity | meaning and remedy");
     for counter in &run.metrics.conclusions.quality {
         table.row([
-            format!("{} ({})", prose(&counter::title(&counter.counter)), code(&counter.counter)),
+            format!("{} ({})", prose(&counter_rows::title(&counter.counter)), code(&counter.counter)),
             grouped(counter.value),
             percent(counter.share),
             counter.severity.name().to_owned(),
