@@ -101,7 +101,7 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
         }
     }
     let backlog = Backlog::new(timeline, &attribution.launch);
-    let mut until = backlog.span.map_or(Nanos::new(i64::MIN), |span| span.end);
+    let mut until = Nanos::new(i64::MIN);
     let hull = |works: &Vec<Span>| works.iter().copied().reduce(Span::hull);
     let device = works.iter().map(hull).collect();
     let host = marks.iter().map(|mark| mark.host).collect();
@@ -109,6 +109,7 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
     for ((mark, works), kernels) in marks.into_iter().zip(works).zip(kernels) {
         let last = works.iter().map(|work| work.end).max().unwrap_or(mark.host.end);
         let begin = mark.host.start.max(until);
+        let begin = backlog.until(works.iter().map(|work| work.start).min()).map_or(begin, |end| begin.max(end));
         let wall = Span::new(begin, mark.host.end.max(last).max(begin));
         until = wall.end;
         let summary = StepSummary {

@@ -112,8 +112,8 @@ fn stays(settings: &InjectSettings) -> bool {
     settings.waits || settings.windows.by_profiler() || STATE.stays.load(Ordering::Acquire)
 }
 
-/// Stays attached, and goes on listening: where callbacks were switched off while threads were inside of calls, CUPTI called nobody any
-/// more after some windows.
+/// Stays attached, and goes on listening: where callbacks were switched off while a thread was inside a call, CUPTI delivered none
+/// after some windows.
 fn rest() {
     STATE.attached.store(true, Ordering::Release);
     STATE.attachment.store(STANDING_BY, Ordering::Release);

@@ -42,7 +42,7 @@ pub(crate) fn pushed(log: &Log, domain: u32, place: usize) {
 
 /// The program has started the CUDA profiler, or is about to stop it. A call of the runtime and the driver's inside of it count once.
 ///
-/// This is called by CUPTI, which must not be switched meanwhile: after some windows that were, it called nobody any more. The writer
+/// This is called by CUPTI, which must not be switched meanwhile: where it was, it delivered no callbacks after some windows. The writer
 /// thread opens the window, and the program waits for that some milliseconds.
 pub(crate) fn profiler(starts: bool) {
     const ATTEMPTS: u32 = 100;

@@ -64,7 +64,7 @@ impl Body {
 
 /// The fields of one request.
 fn fields<'a>(plan: &'a Plan, index: usize, ask: &'a Ask, tokens: Option<&'a [u32]>) -> Fields<'a> {
-    // A server that knows `ignore_eos` does not reject this either.
+    // Strict servers, to which `ignore_eos` is not sent, do not get this either.
     let name = plan.ignore_eos.then(|| format!("llm-perf-{}-{index}", plan.seed));
     let (prompt, messages) = match &ask.prompt {
         Prompt::Chat { text, images } => {

@@ -33,6 +33,13 @@ impl Backlog {
         Self { rows, span }
     }
 
+    /// Until when it kept a device from work that started then. Work that ran before or beside its end did not wait for all of it: a
+    /// recording may also lack launches of its own.
+    pub(crate) fn until(&self, start: Option<Nanos>) -> Option<Nanos> {
+        let end = self.span?.end;
+        start.filter(|start| *start >= end).map(|_| end)
+    }
+
     /// How much work it is.
     pub(crate) fn count(&self) -> u64 {
         self.rows.iter().filter(|is_before| **is_before).count() as u64

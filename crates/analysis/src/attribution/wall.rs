@@ -25,7 +25,7 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineS
     } else {
         Default::default()
     };
-    let backlog = Backlog::new(timeline, launch).span.map(|span| span.end);
+    let backlog = Backlog::new(timeline, launch);
     let mut until: BTreeMap<(ThreadId, Option<u32>), Nanos> = BTreeMap::new();
     for place in 0..stages.len() {
         let StageInstance { parent, host, device, thread, .. } = stages[place];
@@ -34,7 +34,7 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineS
         let lane = mixed.get(&thread).map_or(&[][..], Vec::as_slice);
         let before = lane[..lane.partition_point(|(step, _)| step.start < host.start)].last();
         let begin = before.map_or(begin, |(_, end)| begin.max(*end));
-        let begin = backlog.map_or(begin, |end| begin.max(end));
+        let begin = backlog.until(device.map(|device| device.start)).map_or(begin, |end| begin.max(end));
         let end = device.map_or(host.end, |device| device.end.max(host.end)).max(begin);
         let mut wall = Span::new(begin, end);
         if let Some(parent) = parent.map(|parent| stages[parent as usize].wall) {

@@ -124,14 +124,8 @@ mod tests {
     use types::Base;
 
     use super::*;
-    use crate::device::{DeviceRecords, StageWork};
-    use crate::finding::{compilation, data_loading, fired_on_device, host_work};
-
-    fn device(waiting: i64, cause: IdleCause) -> DeviceRecords {
-        let waits = BTreeMap::from([(cause, Nanos::new(waiting))]);
-        let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
-        DeviceRecords { stages: BTreeMap::from([(Scope::Run, run)]), ..DeviceRecords::default() }
-    }
+    use crate::device::StageWork;
+    use crate::finding::{compilation, data_loading, fired_on_device, host_work, waiting_device};
 
     #[test]
     fn a_cause_is_told_by_its_own_rule_with_what_it_may_save() {
@@ -142,19 +136,19 @@ mod tests {
             (compilation::RULE, IdleCause::Compiling, None),
         ];
         for (rule, cause, saves) in rules {
-            let found = fired_on_device(&device(5_000, cause), rule);
+            let found = fired_on_device(&waiting_device(5_000, cause), rule);
             assert_eq!((found.len(), found[0].saving.saves_ns), (1, saves), "{rule}");
             assert_eq!(found[0].quantities.get("where"), Some(&Base::Run.into()));
             assert_eq!(found[0].quantities.share("idle_share"), Some(0.5));
-            assert_eq!(fired_on_device(&device(5_000, IdleCause::Launching), rule), [], "{rule}");
-            assert_eq!(fired_on_device(&device(100, cause), rule), [], "{rule}");
+            assert_eq!(fired_on_device(&waiting_device(5_000, IdleCause::Launching), rule), [], "{rule}");
+            assert_eq!(fired_on_device(&waiting_device(100, cause), rule), [], "{rule}");
         }
     }
 
     #[test]
     fn what_comes_once_is_told_and_not_promised() {
         let with_once = |once: i64| {
-            let mut records = device(5_000, IdleCause::HostWork);
+            let mut records = waiting_device(5_000, IdleCause::HostWork);
             let run = records.stages.get_mut(&Scope::Run).unwrap();
             run.waits_once = BTreeMap::from([(IdleCause::HostWork, Nanos::new(once))]);
             fired_on_device(&records, host_work::RULE).remove(0)
@@ -168,30 +162,30 @@ mod tests {
 
     #[test]
     fn there_is_no_cliff_between_a_warning_and_nothing() {
-        let of = |waiting| fired_on_device(&device(waiting, IdleCause::HostWork), host_work::RULE);
+        let of = |waiting| fired_on_device(&waiting_device(waiting, IdleCause::HostWork), host_work::RULE);
         assert_eq!((of(1_000)[0].severity, of(990)[0].severity), (Severity::Warning, Severity::Info));
         assert_eq!((of(990)[0].saving.saves_ns, of(190).len()), (Some(Nanos::new(990)), 0));
     }
 
     #[test]
     fn time_of_which_nothing_is_recorded_is_told_and_never_promised() {
-        let found = fired_on_device(&device(5_000, IdleCause::HostUnknown), host_work::RULE).remove(0);
+        let found = fired_on_device(&waiting_device(5_000, IdleCause::HostUnknown), host_work::RULE).remove(0);
         assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, None));
         let facts = &found.quantities;
         assert_eq!((facts.time("unrecorded"), facts.has("works")), (Some(Nanos::new(5_000)), false));
         // Beside work, only the work is promised.
-        let mut both = device(3_000, IdleCause::HostUnknown);
+        let mut both = waiting_device(3_000, IdleCause::HostUnknown);
         both.stages.get_mut(&Scope::Run).unwrap().waits.insert(IdleCause::HostWork, Nanos::new(2_000));
         let found = fired_on_device(&both, host_work::RULE).remove(0);
         assert_eq!(found.saving.saves_ns, Some(Nanos::new(2_000)));
         assert_eq!(found.quantities.time("idle"), Some(Nanos::new(5_000)));
         // A program that sleeps, and a server between its requests.
-        assert_eq!(fired_on_device(&device(5_000, IdleCause::NoWork), host_work::RULE), []);
+        assert_eq!(fired_on_device(&waiting_device(5_000, IdleCause::NoWork), host_work::RULE), []);
     }
 
     #[test]
     fn time_outside_of_stages_is_not_called_the_run() {
-        let mut records = device(5_000, IdleCause::DataLoading);
+        let mut records = waiting_device(5_000, IdleCause::DataLoading);
         let rest = records.stages.remove(&Scope::Run).unwrap();
         let decode = StageWork { wall: Nanos::new(10_000), ..StageWork::default() };
         records.stages = BTreeMap::from([(Scope::Stage(types::Stage::Decode), decode), (Scope::Rest, rest)]);
@@ -203,7 +197,7 @@ mod tests {
 
     #[test]
     fn little_time_outside_of_stages_is_not_told() {
-        let mut records = device(5_000, IdleCause::DataLoading);
+        let mut records = waiting_device(5_000, IdleCause::DataLoading);
         let rest = records.stages.remove(&Scope::Run).unwrap();
         let decode = StageWork { wall: Nanos::new(1_000_000), ..StageWork::default() };
         records.stages = BTreeMap::from([(Scope::Stage(types::Stage::Decode), decode), (Scope::Rest, rest)]);

@@ -407,6 +407,14 @@ fn on_devices(times: &[DeviceTime], rule: &str) -> Vec<Finding> {
     findings.conclusions.findings.into_iter().filter(|finding| finding.rule == rule).collect()
 }
 
+/// A device that waits for so long of 10,000 ns, for one cause.
+#[cfg(test)]
+fn waiting_device(waiting: i64, cause: types::IdleCause) -> DeviceRecords {
+    let waits = [(cause, Nanos::new(waiting))].into();
+    let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
+    DeviceRecords { stages: [(Scope::Run, run)].into(), ..DeviceRecords::default() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,31 +45,20 @@ fn behind(devices: &[DeviceTime]) -> Vec<Facts> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use types::Nanos;
-
     use super::*;
-    use crate::device::DeviceRecords;
-    use crate::finding::fired_on_device;
-
-    fn device(waiting: i64, cause: IdleCause) -> DeviceRecords {
-        let waits = BTreeMap::from([(cause, Nanos::new(waiting))]);
-        let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
-        DeviceRecords { stages: BTreeMap::from([(Scope::Run, run)]), ..DeviceRecords::default() }
-    }
+    use crate::finding::{fired_on_device, waiting_device};
 
     #[test]
     fn a_delay_that_nothing_explains_is_told_without_a_promise() {
-        let found = fired_on_device(&device(3_000, IdleCause::Queued), RULE).remove(0);
+        let found = fired_on_device(&waiting_device(3_000, IdleCause::Queued), RULE).remove(0);
         assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, None));
         assert_eq!(found.quantities.share("idle_share"), Some(0.3));
-        assert_eq!(fired_on_device(&device(900, IdleCause::Queued), RULE)[0].severity, Severity::Info);
+        assert_eq!(fired_on_device(&waiting_device(900, IdleCause::Queued), RULE)[0].severity, Severity::Info);
     }
 
     #[test]
     fn gaps_between_kernels_and_short_delays_are_none() {
-        assert_eq!(fired_on_device(&device(3_000, IdleCause::BetweenKernels), RULE), []);
-        assert_eq!(fired_on_device(&device(490, IdleCause::Queued), RULE), []);
+        assert_eq!(fired_on_device(&waiting_device(3_000, IdleCause::BetweenKernels), RULE), []);
+        assert_eq!(fired_on_device(&waiting_device(490, IdleCause::Queued), RULE), []);
     }
 }

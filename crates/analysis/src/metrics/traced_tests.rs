@@ -240,6 +240,10 @@ fn the_first_step_begins_behind_what_was_launched_before_the_recording() {
     // Nothing shows that work of another stream was launched before.
     run.0.work[0].queue = QueueId(1);
     assert_eq!(walls(&run), [384, 100]);
+    // Without its launch, nothing shows when the work of the first step ran, and its host time is all of it.
+    run.0.work[0].queue = QueueId(0);
+    run.0.work[1].correlation = None;
+    assert_eq!(walls(&run), [94, 100]);
 }
 
 fn kind(run: Builder) -> (RunKindName, Remark) {

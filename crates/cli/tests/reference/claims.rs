@@ -21,7 +21,7 @@ fn on_path(metrics: &Value, cause: &str) -> i64 {
 
 pub(crate) fn work_of_before_the_recording_is_in_no_step_and_waits_for_collectives() {
     let Imported { metrics, pages, .. } = of("third-party/traces", "mi300-resnet-training");
-    // 968 pieces of work without a launch run for 30 ms before the first step has any: a step takes 19 ms.
+    // 968 kernels without a launch run for 30 ms before the first step has any: a step takes 19 ms.
     let walls: Vec<i64> = list(&metrics["steps"], "list").iter().map(|step| number(&step["wall_ns"])).collect();
     assert!(walls.len() == 3 && walls.iter().all(|wall| (18_000_000..20_000_000).contains(wall)), "{walls:?}");
     // Kernels of the collectives take 71.5 ms, and nothing else is long enough to hide them.

@@ -27,7 +27,7 @@ struct State {
     request: Option<Request>,
     complete: Option<Complete>,
     listened: Vec<(c_int, u32)>,
-    /// Whether it calls nobody any more.
+    /// Whether it has stopped delivering callbacks.
     deaf: bool,
     kinds: Vec<u32>,
     buffer: Option<(usize, usize, usize)>,
@@ -99,7 +99,7 @@ pub extern "C" fn double_wanted() -> u32 {
 pub extern "C" fn cuptiEnableCallback(enable: u32, _: *mut c_void, domain: c_int, function: u32) -> c_int {
     let mut state = STATE.lock().unwrap();
     if enable == 0 {
-        // As CUPTI 13.0 does where a thread is inside of a call: it calls nobody any more.
+        // As CUPTI 13.0 does where a thread is inside a call: it delivers no more callbacks.
         state.listened.clear();
         state.deaf = true;
     } else if !state.deaf && !state.listened.contains(&(domain, function)) {

@@ -92,7 +92,7 @@ fn device(view: &DeviceTimeView<'_>) -> [Option<String>; 2] {
 
 fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     let (metrics, totals) = (run.metrics, &run.metrics.times.totals);
-    let what = model(metrics).trim_start_matches("an ");
+    let what = metrics.run.model.as_deref().unwrap_or_else(|| model(metrics).trim_start_matches("an "));
     page.paragraph(&prose(&format!("{what} on {}, from {}", device_name(metrics), metrics.run.engine)));
     let kernels = totals.kernel_count.zip(totals.kernel_ns).map(|(kernels, time)| {
         let launches =
