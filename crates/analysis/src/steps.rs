@@ -109,7 +109,7 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
     for ((mark, works), kernels) in marks.into_iter().zip(works).zip(kernels) {
         let last = works.iter().map(|work| work.end).max().unwrap_or(mark.host.end);
         let begin = mark.host.start.max(until);
-        let begin = backlog.until(works.iter().map(|work| work.start).min()).map_or(begin, |end| begin.max(end));
+        let begin = backlog.until(hull(&works)).map_or(begin, |end| begin.max(end));
         let wall = Span::new(begin, mark.host.end.max(last).max(begin));
         until = wall.end;
         let summary = StepSummary {

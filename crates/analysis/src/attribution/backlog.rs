@@ -33,11 +33,11 @@ impl Backlog {
         Self { rows, span }
     }
 
-    /// Until when it kept a device from work that started then. Work that ran before or beside its end did not wait for all of it: a
+    /// Until when it kept a device from `own` work. Work of which more than half ran before that end did not wait for all of it: a
     /// recording may also lack launches of its own.
-    pub(crate) fn until(&self, start: Option<Nanos>) -> Option<Nanos> {
+    pub(crate) fn until(&self, own: Option<Span>) -> Option<Nanos> {
         let end = self.span?.end;
-        start.filter(|start| *start >= end).map(|_| end)
+        own.filter(|own| end - own.start <= own.end - end).map(|_| end)
     }
 
     /// How much work it is.

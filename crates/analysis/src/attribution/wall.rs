@@ -34,7 +34,7 @@ pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineS
         let lane = mixed.get(&thread).map_or(&[][..], Vec::as_slice);
         let before = lane[..lane.partition_point(|(step, _)| step.start < host.start)].last();
         let begin = before.map_or(begin, |(_, end)| begin.max(*end));
-        let begin = backlog.until(device.map(|device| device.start)).map_or(begin, |end| begin.max(end));
+        let begin = backlog.until(device).map_or(begin, |end| begin.max(end));
         let end = device.map_or(host.end, |device| device.end.max(host.end)).max(begin);
         let mut wall = Span::new(begin, end);
         if let Some(parent) = parent.map(|parent| stages[parent as usize].wall) {
