@@ -75,8 +75,10 @@ pub struct JoinedRequests {
 /// Why requests could not be joined to steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
-    /// No timeline has steps that say how many sequences they process.
+    /// No timeline has steps of a server.
     NoSteps,
+    /// Steps do not say how many sequences they process, and when output arrived does not tell.
+    Unannotated,
     /// No request says when it was due.
     NoTimes,
     /// Steps and requests are not of one run.

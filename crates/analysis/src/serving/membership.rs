@@ -86,7 +86,7 @@ impl<'a> Prompts<'a> {
             let ended = self.queue[next..].iter().take_while(|prompt| prompt.end <= place).count();
             let spare = usize::try_from(step.context.sequences).unwrap_or(usize::MAX).saturating_sub(ended);
             // A prompt is cut only where a step is full; otherwise the sequence is of a request that nobody knows.
-            let spare = if step.tokens() == most { spare } else { 0 };
+            let spare = if self.steps.unannotated || step.tokens() == most { spare } else { 0 };
             let mut budget = step.context.tokens;
             let (ending, later) = self.queue[next..].split_at_mut(ended);
             // Whoever was preempted last finds most of it in the cache, and processes least again.

@@ -2,7 +2,8 @@
 //!
 //! Engines say how many sequences and tokens every step has, never whose; clients say when output arrived, never from which
 //! step. `server_steps` are the former, `placing` finds the step of every output, `offset` the clock, `membership` the prompts, and
-//! `parts` divides every latency by what the server did meanwhile.
+//! `parts` divides every latency by what the server did meanwhile. Where an engine does not say what its steps process, `unannotated`
+//! infers it.
 
 pub(crate) mod composition;
 mod improving;
@@ -17,6 +18,7 @@ mod recorded;
 mod server_steps;
 #[cfg(test)]
 mod simulated;
+mod unannotated;
 
 use types::{
     LoadEnergy, Nanos, Objective, OffsetBasis, RequestClock, RequestJoin, RequestLog, RequestStep, RequestWork, Served,
@@ -114,7 +116,13 @@ fn joined(timelines: &[PlacedTimeline<'_>], log: &RequestLog, requests: &mut [Se
     if arrivals.is_empty() {
         return Err(Apart::NoTimes);
     }
-    let found = offset::offset(&steps, &arrivals, known).ok_or(Apart::NothingFits)?;
+    let (steps, found) = match steps.unannotated {
+        true => unannotated::inferred(&steps, &arrivals, known).ok_or(Apart::Unannotated)?,
+        false => {
+            let found = offset::offset(&steps, &arrivals, known).ok_or(Apart::NothingFits)?;
+            (steps, found)
+        }
+    };
     let members = members(&steps, &arrivals, &found.placed, found.ns);
     let division = Division::new(&steps);
     let placed = arrivals.iter().zip(&members).filter(|(_, members)| !members.is_empty());
@@ -153,7 +161,7 @@ fn joined(timelines: &[PlacedTimeline<'_>], log: &RequestLog, requests: &mut [Se
         requests_in_trace: arrivals.iter().filter(during).count() as u64,
         tokens: found.placed.iter().flatten().map(|placement| placement.steps.len() as u64).sum(),
         steps: steps.list.len() as u64,
-        steps_agreeing: Places::new(&steps).agreeing(&found.placed) as u64,
+        steps_agreeing: (!steps.unannotated).then(|| Places::new(&steps).agreeing(&found.placed) as u64),
     };
     let without = without_requests(&steps, log, found.ns);
     Ok(Found { join, without, timeline, pressure: joined.pressure() })
@@ -291,6 +299,92 @@ mod tests {
             assert!(right.iter().all(|share| *share >= least), "{right:?}");
             // Output of a busy server takes longer than is assumed, that of one without graphs 0.27 ms less.
             assert!((-2_000_000..=280_000).contains(&off), "{off} ns");
+        }
+    }
+
+    /// The steps without what the engine says of them.
+    fn bare(steps: &ServerSteps) -> ServerSteps {
+        let mut steps = ServerSteps { unannotated: true, ..steps.clone() };
+        steps.list.iter_mut().for_each(|step| (step.context, step.generation) = Default::default());
+        steps
+    }
+
+    #[test]
+    fn steps_that_nothing_annotates_are_known_by_when_output_arrives() {
+        for (bytes, least, most) in [
+            (&include_bytes!("../../tests/data/serving/dense.json.gz")[..], 0.98, 0.03),
+            (include_bytes!("../../tests/data/serving/chunk.json.gz"), 0.94, 0.05),
+            (include_bytes!("../../tests/data/serving/eager.json.gz"), 0.99, 0.001),
+            (include_bytes!("../../tests/data/serving/slow-scheduler.json.gz"), 0.97, 0.02),
+            (include_bytes!("../../tests/data/serving/deeper.json.gz"), 0.99, 0.01),
+            (include_bytes!("../../tests/data/serving/padded.json.gz"), 0.98, 0.02),
+            (include_bytes!("../../tests/data/serving/preemption.json.gz"), 0.97, 0.01),
+        ] {
+            let Recorded { steps, log, truth, .. } = Recorded::read(bytes);
+            let arrivals = Arrival::of_log(&log, true);
+            let parts = |steps: &ServerSteps, members: &[Vec<Member>]| -> Vec<_> {
+                let division = Division::new(steps);
+                let rows = arrivals.iter().zip(members);
+                rows.map(|(arrival, members)| division.parts(arrival, members, Nanos::ZERO)).collect()
+            };
+            let known = offset::offset(&steps, &arrivals, Some(Nanos::ZERO)).unwrap();
+            let annotated = parts(&steps, &members(&steps, &arrivals, &known.placed, Nanos::ZERO));
+            for clock in [Some(Nanos::ZERO), None] {
+                let (steps, found) = unannotated::inferred(&bare(&steps), &arrivals, clock).unwrap();
+                let members = members(&steps, &arrivals, &found.placed, Nanos::ZERO);
+                let (mut right, mut all) = (0, 0);
+                for (place, step) in truth.iter().enumerate() {
+                    for (request, tokens) in step {
+                        let found = members[*request].iter().find(|member| member.place == place);
+                        right += found.map_or(0, |found| found.tokens.min(*tokens));
+                        all += tokens;
+                    }
+                }
+                assert!(right as f64 >= least * all as f64, "{right} of {all}");
+                let off = annotated.iter().zip(parts(&steps, &members)).map(|(one, other)| {
+                    let apart = one
+                        .named()
+                        .into_iter()
+                        .zip(other.named())
+                        .map(|((_, one), (_, other))| (one - other).get().abs());
+                    apart.max().unwrap() as f64 / one.sum().get() as f64
+                });
+                let mut off: Vec<_> = off.collect();
+                off.sort_by(f64::total_cmp);
+                assert!(off[off.len() * 95 / 100] <= most, "{off:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn prompts_in_chunks_are_found_in_steps_that_nothing_annotates() {
+        for seed in 0..3 {
+            let Simulated { steps, log, truth, .. } = Server { seed, budget: 256, interval_us: 60_000, ..SERVER }.run();
+            let arrivals = Arrival::of_log(&log, true);
+            let (steps, found) = unannotated::inferred(&bare(&steps), &arrivals, None).unwrap();
+            assert!(found.ns.get().abs() < 200_000, "{}", found.ns);
+            let members = members(&steps, &arrivals, &found.placed, found.ns);
+            let chunks = |member: &&Member| member.work == RequestWork::Prefill;
+            let found: usize = members.iter().map(|members| members.iter().filter(chunks).count()).sum();
+            let all: usize = truth.iter().flatten().filter(|(.., work)| *work == RequestWork::Prefill).count();
+            assert!((0.85..1.05).contains(&(found as f64 / all as f64)), "{found} of {all}");
+        }
+    }
+
+    #[test]
+    fn requests_of_another_run_fit_no_steps_that_nothing_annotates() {
+        let all = [
+            &include_bytes!("../../tests/data/serving/dense.json.gz")[..],
+            include_bytes!("../../tests/data/serving/eager.json.gz"),
+            include_bytes!("../../tests/data/serving/slow-scheduler.json.gz"),
+            include_bytes!("../../tests/data/serving/padded.json.gz"),
+        ];
+        let all = all.map(Recorded::read);
+        for (place, one) in all.iter().enumerate() {
+            for other in all.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other) {
+                let arrivals = Arrival::of_log(&other.log, true);
+                assert!(unannotated::inferred(&bare(&one.steps), &arrivals, None).is_none());
+            }
         }
     }
 

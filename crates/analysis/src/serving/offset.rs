@@ -19,7 +19,7 @@ pub(super) const SHORTEST_RETURN: Nanos = Nanos::new(1_100_000);
 /// The share of outputs that arrive so quickly.
 const QUICK: f64 = 0.01;
 /// Outputs of one step come as late as this, where the host is busy with the next: offsets are tried that far.
-const LATEST: i64 = 60_000_000;
+pub(super) const LATEST: i64 = 60_000_000;
 /// Votes for offsets no further apart are for one.
 const TOGETHER: i64 = 8_000_000;
 /// Winners of the vote around which offsets are tried.
@@ -28,7 +28,7 @@ const WINNERS: usize = 3;
 /// few of those agree at first.
 const PROMPT_COUNTS: usize = 4;
 /// Requests and steps that vote and are tried.
-const VOTERS: usize = 400;
+pub(super) const VOTERS: usize = 400;
 /// Share of steps that must agree for the two files to be of one run.
 const LEAST_AGREEING: f64 = 0.5;
 
@@ -77,7 +77,7 @@ pub(super) fn offset(steps: &ServerSteps, requests: &[Arrival], known: Option<Na
 }
 
 /// The offset with the highest score; of several, the middle one.
-fn best(offsets: impl Iterator<Item = Nanos>, score: impl Fn(&Nanos) -> usize) -> Option<Nanos> {
+pub(super) fn best(offsets: impl Iterator<Item = Nanos>, score: impl Fn(&Nanos) -> usize) -> Option<Nanos> {
     let scored: Vec<_> = offsets.map(|offset| (score(&offset), offset)).collect();
     let most = scored.iter().map(|(score, _)| *score).max()?;
     let best: Vec<_> = scored.into_iter().filter(|(score, _)| *score == most).map(|(_, offset)| offset).collect();
@@ -122,7 +122,7 @@ fn delays<'a>(
 }
 
 /// Offsets worth trying: output comes later than its step ends.
-fn around(start: i64, apart: i64) -> impl Iterator<Item = Nanos> {
+pub(super) fn around(start: i64, apart: i64) -> impl Iterator<Item = Nanos> {
     (-TOGETHER / apart..=LATEST / apart).map(move |place| Nanos::new(start + place * apart))
 }
 
@@ -148,7 +148,7 @@ fn votes(steps: &ServerSteps, requests: &[Arrival]) -> Vec<i64> {
 }
 
 /// The offsets with most votes, no two of them close to each other.
-fn winners(mut votes: Vec<i64>) -> Vec<i64> {
+pub(super) fn winners(mut votes: Vec<i64>) -> Vec<i64> {
     votes.sort_unstable();
     let mut first = 0;
     let mut windows: Vec<(usize, i64)> = Vec::with_capacity(votes.len());

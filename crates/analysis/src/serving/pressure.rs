@@ -67,7 +67,11 @@ impl Joined<'_> {
             mixed_step: middle(mixed.iter().map(|place| time(*place))),
             decode_step,
             idle: share((length - busy).get() as f64, length.get() as f64),
-            chunk: decode_step.zip(per_token).map(|(step, token)| (step.get() as f64 / token) as u64),
+            // Tokens of a step are inferred where nothing annotates them: too little for a limit.
+            chunk: decode_step
+                .zip(per_token)
+                .filter(|_| !self.steps.unannotated)
+                .map(|(step, token)| (step.get() as f64 / token) as u64),
         }
     }
 
@@ -110,7 +114,8 @@ impl Joined<'_> {
             for place in (first..list.len()).take_while(|place| list[*place].host.start < to) {
                 all += 1;
                 full += usize::from(sequences(place) == most_sequences);
-                used += usize::from(tokens(place) == most_tokens && list[place].context.sequences > 0);
+                let is_known = !self.steps.unannotated && list[place].context.sequences > 0;
+                used += usize::from(is_known && tokens(place) == most_tokens);
             }
         }
         let mostly = |count: usize| share(count as f64, all as f64).is_some_and(|part| part >= MOSTLY);

@@ -43,7 +43,11 @@ impl Recorded {
         let steps: Vec<_> = list(&document["steps"]).into_iter().enumerate().map(step).collect();
         let part = |row: &Value| (row[0].as_u64().unwrap() as usize, row[1].as_u64().unwrap());
         Self {
-            steps: ServerSteps { busy: Spans::union(steps.iter().map(|step| step.device)), list: steps },
+            steps: ServerSteps {
+                busy: Spans::union(steps.iter().map(|step| step.device)),
+                list: steps,
+                unannotated: false,
+            },
             log: RequestLog {
                 source: RequestSource::LlmPerf,
                 clock: RequestClock::Epoch,

@@ -1,6 +1,6 @@
 //! Steps of a server on the clock of its trace, with the sequences and tokens that the engine annotates.
 
-use types::Nanos;
+use types::{Nanos, StepBasis};
 
 use crate::evidence::PlacedTimeline;
 use crate::steps::{PlacedSteps, placed_steps};
@@ -47,16 +47,28 @@ pub(super) struct ServerSteps {
     pub(super) list: Vec<ServerStep>,
     /// The device is busy with anything.
     pub(super) busy: Spans,
+    /// Only their times are known: nothing says what they process.
+    pub(super) unannotated: bool,
 }
 
 impl ServerSteps {
-    /// Steps of the first timeline whose engine says what each step processes, and its place.
+    /// Steps of the first timeline whose engine says what each step processes, else of the first whose passes end with kernels that
+    /// choose a token; and its place.
     pub(super) fn of(timelines: &[PlacedTimeline<'_>]) -> Option<(Self, usize)> {
-        timelines.iter().enumerate().find_map(|(place, placed)| {
-            let list = annotated(&placed_steps(placed.timeline, placed.attribution)?);
-            let busy = Spans::union(placed.timeline.work.iter().map(|work| Span::new(work.start, work.end())));
-            (!list.is_empty()).then_some((Self { list, busy }, place))
-        })
+        let placed: Vec<_> = timelines.iter().map(|placed| placed_steps(placed.timeline, placed.attribution)).collect();
+        let of = |of_steps: fn(&PlacedSteps) -> Vec<ServerStep>| {
+            let mut lists = placed.iter().map(|steps| steps.as_ref().map(of_steps).unwrap_or_default());
+            lists.by_ref().enumerate().find(|(_, list)| !list.is_empty())
+        };
+        let annotated = of(annotated);
+        let unannotated = annotated.is_none();
+        let (place, mut list) = annotated.or_else(|| of(passes))?;
+        let work = timelines[place].timeline.work.iter();
+        let busy = Spans::union(work.map(|work| Span::new(work.start, work.end())));
+        if unannotated {
+            list.iter_mut().for_each(|step| step.device = prepared(&busy, step.device));
+        }
+        Some((Self { list, busy, unannotated }, place))
     }
 
     /// When the last one ends.
@@ -67,6 +79,10 @@ impl ServerSteps {
     /// When the output of a step leaves the engine: engines that schedule ahead launch the next step first.
     pub(super) fn emitted(&self, place: usize) -> Nanos {
         let end = self.list[place].device.end;
+        // How long the host launches a pass is not known: until the next one, it seems.
+        if self.unannotated {
+            return end;
+        }
         match self.list.get(place + 1).map(|next| next.host) {
             Some(next) if next.start - end <= SOON => end.max(next.end),
             _ => end,
@@ -107,4 +123,35 @@ fn annotated(steps: &PlacedSteps) -> Vec<ServerStep> {
     }
     list.sort_by_key(|step| step.device.end);
     list
+}
+
+/// Passes that each end with the choice of tokens.
+fn passes(steps: &PlacedSteps) -> Vec<ServerStep> {
+    if steps.basis != StepBasis::TokenChoices {
+        return Vec::new();
+    }
+    let rows = steps.host.iter().zip(&steps.device).enumerate();
+    let known = rows.filter_map(|(index, (host, device))| Some((index as u64, *host, (*device)?)));
+    let (context, generation) = Default::default();
+    let step = |(index, host, device)| ServerStep { index, host, device, context, generation };
+    let mut list: Vec<_> = known.map(step).collect();
+    list.sort_by_key(|step| step.device.end);
+    list
+}
+
+/// A pass without the copies and small kernels that prepare it, behind which the device waits: it begins behind the longest pause before
+/// a tenth of its work is done.
+fn prepared(busy: &Spans, pass: Span) -> Span {
+    let inside = busy.within(pass);
+    let (mut done, mut longest, mut begin) = (Nanos::ZERO, Nanos::ZERO, pass.start);
+    for (work, next) in inside.as_slice().iter().zip(inside.as_slice().iter().skip(1)) {
+        done += work.length();
+        if done.get() > inside.total().get() / 10 {
+            break;
+        }
+        if next.start - work.end > longest {
+            (longest, begin) = (next.start - work.end, next.start);
+        }
+    }
+    Span::new(begin, pass.end)
 }

@@ -144,6 +144,6 @@ impl Server {
             every_chunk: true,
             duration_ns: None,
         };
-        Simulated { steps: ServerSteps { list, busy }, log, truth, preemptions }
+        Simulated { steps: ServerSteps { list, busy, unannotated: false }, log, truth, preemptions }
     }
 }

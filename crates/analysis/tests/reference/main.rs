@@ -36,7 +36,10 @@ testkit::suite! {
         kernel::families_cover_the_device_time_of_another_build_of_the_model,
     }
     [Need::Reference("serving/llama-8b")] => { serving::tokens_are_in_the_steps_that_the_scheduler_put_them_in }
-    [Need::Reference("serving/llama-1b")] => { serving::steps_have_the_sequences_their_engine_says }
+    [Need::Reference("serving/llama-1b")] => {
+        serving::steps_have_the_sequences_their_engine_says,
+        serving::requests_are_joined_to_steps_that_nothing_annotates,
+    }
     [TRACES, KINETO, T4] => {
         replay::an_unchanged_replay_gives_back_every_capture,
         replay::copies_that_are_hidden_or_removed_save_no_more_than_they_take,

@@ -16,9 +16,15 @@ use crate::attribution_captures::{torch, unpacked};
 
 /// A load under the torch profiler, joined to its trace.
 fn joined(run: &str) -> (Served, Timeline) {
-    let read = |name: &str| std::fs::read(reference("serving").join(run).join(name)).unwrap();
-    let log = ingest::requests::read("traced.json", &read("traced.json")).unwrap();
-    let timeline = torch(&unpacked(&read("trace.json.gz")));
+    joined_with(run, run, |_| ())
+}
+
+/// The same with the load of another run, and with a changed trace.
+fn joined_with(run: &str, load: &str, change: impl Fn(&mut Timeline)) -> (Served, Timeline) {
+    let read = |run: &str, name: &str| std::fs::read(reference("serving").join(run).join(name)).unwrap();
+    let log = ingest::requests::read("traced.json", &read(load, "traced.json")).unwrap();
+    let mut timeline = torch(&unpacked(&read(run, "trace.json.gz")));
+    change(&mut timeline);
     let attribution = attribute(&timeline, &AttributionSettings::default());
     let devices = BTreeMap::new();
     let placed = PlacedTimeline { timeline: &timeline, attribution: &attribution, rank: None, devices };
@@ -67,6 +73,27 @@ pub(crate) fn tokens_are_in_the_steps_that_the_scheduler_put_them_in() {
 pub(crate) fn steps_have_the_sequences_their_engine_says() {
     let (served, _) = joined("llama-1b");
     let join = quality(&served);
-    assert_eq!((join.steps_agreeing, join.steps), (238, 238));
+    assert_eq!((join.steps_agreeing, join.steps), (Some(238), 238));
     assert_eq!((join.requests, join.requests_in_trace), (24, 24));
+}
+
+pub(crate) fn requests_are_joined_to_steps_that_nothing_annotates() {
+    for (run, most) in [("llama-8b", 0.13), ("llama-1b", 0.06)] {
+        let ((annotated, _), (bare, _)) = (joined(run), joined_with(run, run, |trace| trace.ranges.clear()));
+        let (known, join) = (quality(&annotated), quality(&bare));
+        assert_eq!((join.steps, join.steps_agreeing), (known.steps, None));
+        assert_eq!((join.requests, join.requests_in_trace), (known.requests, known.requests_in_trace));
+        let off = (join.offset_ns - known.offset_ns).get();
+        assert!(off.abs() < 2_500_000, "{off} ns");
+        let apart = annotated.requests.iter().zip(&bare.requests).map(|(one, other)| {
+            let pairs = one.parts.unwrap().named().into_iter().zip(other.parts.unwrap().named());
+            let apart = pairs.map(|((_, one), (_, other))| (one - other).get().abs()).max().unwrap();
+            apart as f64 / one.latency_ns.unwrap().get() as f64
+        });
+        let mut apart: Vec<_> = apart.collect();
+        apart.sort_by(f64::total_cmp);
+        assert!(apart[apart.len() / 2] < 0.02 && apart[apart.len() - 1] < most, "{apart:?}");
+    }
+    let (served, _) = joined_with("llama-8b", "llama-1b", |trace| trace.ranges.clear());
+    assert_eq!(served.serving.unwrap().join, None);
 }

@@ -63,8 +63,9 @@ impl Requests {
 
 const fn missing(apart: Apart) -> &'static str {
     match apart {
-        Apart::NoSteps => {
-            "requests are not joined to steps: the trace has no annotated steps of a serving engine with device work"
+        Apart::NoSteps => "requests are not joined to steps: the trace has no steps of a server with device work",
+        Apart::Unannotated => {
+            "requests are not joined to steps: the server does not annotate its steps, and when output arrived fits no series of them"
         }
         Apart::NoTimes => "requests are not joined to steps: the file does not say when they started",
         Apart::NothingFits => "requests are not joined to steps: nothing fits",

@@ -59,8 +59,10 @@ pub struct RequestJoin {
     pub tokens: u64,
     /// Steps of the engine that processed something.
     pub steps: u64,
-    /// Steps whose annotated number of sequences equals that of the requests joined to them.
-    pub steps_agreeing: u64,
+    /// Steps whose annotated number of sequences equals that of the requests joined to them; absent where steps are not annotated,
+    /// and what they process is inferred from when output arrived.
+    #[serde(default)]
+    pub steps_agreeing: Option<u64>,
 }
 
 /// Where the offset between two clocks comes from.

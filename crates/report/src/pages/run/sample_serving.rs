@@ -96,7 +96,7 @@ fn served(joined: bool) -> Served {
         requests_in_trace: 3,
         tokens: 12,
         steps: 7,
-        steps_agreeing: 7,
+        steps_agreeing: Some(7),
     };
     let serving = Serving {
         source: RequestSource::VllmBench,

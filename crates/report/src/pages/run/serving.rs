@@ -164,14 +164,20 @@ fn trust(run: &RunView<'_>, view: &ServingView<'_>) -> Vec<String> {
             "All figures of requests are the client's ({source}): {why}, so the parts of a latency are unknown."
         )];
     };
+    let steps = count(join.steps, "step");
+    let agreement = match join.steps_agreeing {
+        Some(agreeing) => format!("; the number of sequences agrees in {} of {steps}.", grouped(agreeing)),
+        None => format!(
+            " ({steps} in all). The server does not annotate its steps: which requests each one processes is inferred from when their \
+             output arrived, and parts may be off by some percent."
+        ),
+    };
     let matched = format!(
         "Latencies and throughput are the client's ({source}); their parts come from the trace. {} of {} and {} are matched to \
-         steps; the number of sequences agrees in {} of {}.",
+         steps{agreement}",
         grouped(join.requests),
         count(join.requests_in_trace, "request"),
         count(join.tokens, "output chunk"),
-        grouped(join.steps_agreeing),
-        count(join.steps, "step"),
     );
     let clock = match view.assumed_return_ns {
         Some(back) => {

@@ -1,0 +1,257 @@
+//! Requests in steps of which only times are known: nothing says what they process.
+//!
+//! With the right offset of the clocks nearly every output arrives promptly, as steps that took longer hold up the outputs of all
+//! requests that decode; with any other offset, or requests of another run, few do. Where output leaves the engine some steps late,
+//! all of it does: prompts tell by how many, since the steps that end them take longer and cannot start before a request is there.
+
+use std::cmp::Reverse;
+
+use types::{Nanos, OffsetBasis};
+
+use super::offset::{LATEST, Offset, SHORTEST_RETURN, VOTERS, around, best, quick_return, winners};
+use super::placing::{Arrival, Placement, Places};
+use super::server_steps::{Group, ServerSteps};
+
+/// Of all steps, the longest one in so many is first taken for one with prompts.
+const LONGEST: usize = 8;
+/// An output that comes so much later than its step may be of one that came after a preemption.
+const LATE: Nanos = Nanos::new(20_000_000);
+/// Preemptions of one request that are looked for.
+const PREEMPTIONS: usize = 32;
+/// Steps that output may leave the engine after its own.
+const STEPS_LATE: usize = 3;
+/// Fewer prompt outputs say nothing.
+const FEWEST: usize = 50;
+
+/// The offset with which most outputs are prompt, and what steps then process; `None` where too few are.
+pub(super) fn inferred(
+    steps: &ServerSteps,
+    requests: &[Arrival],
+    known: Option<Nanos>,
+) -> Option<(ServerSteps, Offset)> {
+    let mut steps = steps.clone();
+    let anything = Group { sequences: 1, tokens: 1 };
+    steps.list.iter_mut().for_each(|step| (step.context, step.generation) = (anything, anything));
+    let search = Search { places: Places::new(&steps), steps: &steps, requests };
+    let moved = search.offset(known)?;
+    let mut placed = search.at(moved);
+    search.resume(&mut placed, moved);
+    if !search.fits(&placed, moved) {
+        return None;
+    }
+    let shifted = (0..=STEPS_LATE).filter_map(|by| search.shifted(&placed, by, moved, known));
+    let (_, mut found) = shifted.max_by_key(|(length, _)| *length)?;
+    let long = search.long(&found.placed);
+    if let Some(long) = long {
+        search.settle(&mut found, moved, long);
+    }
+    let mut composed = composed(&steps, requests, &found.placed);
+    if let Some(long) = long {
+        begin_prompts(&mut composed, requests, &found, long);
+    }
+    Some((composed, found))
+}
+
+struct Search<'a> {
+    steps: &'a ServerSteps,
+    places: Places<'a>,
+    requests: &'a [Arrival],
+}
+
+impl Search<'_> {
+    fn at(&self, moved: Nanos) -> Vec<Option<Placement>> {
+        self.requests.iter().map(|request| self.places.place(request, moved)).collect()
+    }
+
+    /// How many outputs of a request arrive within half a step of their own.
+    fn prompt(&self, request: &Arrival, placement: &Placement, moved: Nanos) -> usize {
+        let window = 0..=self.places.median_step.get() / 2;
+        delays(self.steps, request, placement, moved).filter(|delay| window.contains(&delay.get())).count()
+    }
+
+    fn all_prompt(&self, placed: &[Option<Placement>], moved: Nanos) -> usize {
+        let known = self.requests.iter().zip(placed).filter_map(|(request, one)| Some((request, one.as_ref()?)));
+        known.map(|(request, placement)| self.prompt(request, placement, moved)).sum()
+    }
+
+    fn offset(&self, known: Option<Nanos>) -> Option<Nanos> {
+        let score = |moved: &Nanos| self.all_prompt(&self.at(*moved), *moved);
+        let fine = (self.places.median_step.get() / 16).clamp(100_000, 1_000_000);
+        let starts = match known {
+            Some(known) => vec![known.get() - LATEST],
+            None => [LONGEST, 1].into_iter().flat_map(|one_in| winners(self.votes(one_in))).collect(),
+        };
+        let coarse = best(starts.iter().flat_map(|start| around(*start, fine * 4)), score)?;
+        best((-4..=4).map(|place| coarse + Nanos::new(place * fine)), score)
+    }
+
+    /// Every pair of a request and one of the longest steps.
+    fn votes(&self, one_in: usize) -> Vec<i64> {
+        let mut devices: Vec<_> = self.steps.list.iter().map(|step| step.device).collect();
+        devices.sort_by_key(|device| Reverse(device.length()));
+        devices.truncate(devices.len().div_ceil(one_in));
+        let first = |request: &Arrival| request.chunks[0];
+        let requests = self.requests.iter().take(VOTERS).map(first);
+        requests.flat_map(|first| devices.iter().map(move |device| (device.end - first).get())).collect()
+    }
+
+    /// Continues requests later whose outputs stay late from one on, where that makes more of them prompt.
+    fn resume(&self, placed: &mut [Option<Placement>], moved: Nanos) {
+        for (request, placement) in self.requests.iter().zip(placed) {
+            let Some(now) = placement else { continue };
+            for _ in 0..PREEMPTIONS {
+                let late = delays(self.steps, request, now, moved).position(|delay| delay > LATE);
+                let resumed = late.and_then(|late| self.places.resumed(request, now, late, moved));
+                let is_better = |one: &Placement| self.prompt(request, one, moved) > self.prompt(request, now, moved);
+                let Some(resumed) = resumed.filter(is_better) else { break };
+                *now = resumed;
+            }
+        }
+    }
+
+    /// Whether most requests that were served meanwhile are placed, and most of their outputs prompt.
+    fn fits(&self, placed: &[Option<Placement>], moved: Nanos) -> bool {
+        let (start, end) = (self.steps.start(), self.steps.end());
+        let during = |request: &&Arrival| {
+            let ended = request.chunks.last().is_some_and(|last| *last + moved > start);
+            ended && request.chunks[0] + moved < end
+        };
+        let during = self.requests.iter().filter(during).count();
+        let outputs: usize = placed.iter().flatten().map(|placement| placement.steps.len()).sum();
+        let prompt = self.all_prompt(placed, moved);
+        prompt >= FEWEST && prompt * 2 >= outputs && placed.iter().flatten().count() * 2 > during
+    }
+
+    /// Steps that take longer than this process prompts, if most that end one do.
+    fn long(&self, placed: &[Option<Placement>]) -> Option<Nanos> {
+        let length = |place: usize| self.steps.list[place].device.length();
+        let usual = middle((0..self.steps.list.len()).map(length).collect())?;
+        let prompts = placed.iter().flatten().filter(|one| one.from_prompt).map(|one| length(one.steps[0]));
+        let long = Nanos::new(usual.get() / 2 * 3);
+        (middle(prompts.collect())? > long).then_some(long)
+    }
+
+    /// Moves requests by a step whose prompt would be processed by one as short as those that only decode, beside a long one.
+    fn settle(&self, found: &mut Offset, moved: Nanos, long: Nanos) {
+        let last = self.steps.list.len();
+        let is_long = |place: usize| self.steps.list.get(place).is_some_and(|step| step.device.length() > long);
+        let rows = self.requests.iter().zip(&mut found.placed);
+        for (request, now) in rows.filter_map(|(request, one)| Some((request, one.as_mut()?))) {
+            let first = now.steps[0];
+            if !now.from_prompt || is_long(first) {
+                continue;
+            }
+            let later = is_long(first + 1).then(|| Placement {
+                steps: now.steps.iter().map(|step| step + 1).filter(|step| *step < last).collect(),
+                ..now.clone()
+            });
+            let sooner = (first > 0 && is_long(first - 1)).then(|| earlier(now, 1)).flatten();
+            let is_there = |one: &Placement| self.steps.list[one.steps[0]].host.start >= request.due + found.ns;
+            let holds = |one: &Placement| {
+                delays(self.steps, request, one, moved).filter(|delay| *delay < Nanos::ZERO).count() * 10
+                    < one.steps.len()
+            };
+            let better = later.filter(holds).or(sooner.filter(is_there));
+            *now = better.unwrap_or_else(|| now.clone());
+        }
+    }
+
+    /// The same with all outputs made some steps earlier, and how much longer the steps that end prompts then take than
+    /// those behind them; `None` where requests
+    /// would be served before they were there.
+    fn shifted(
+        &self,
+        placed: &[Option<Placement>],
+        by: usize,
+        moved: Nanos,
+        known: Option<Nanos>,
+    ) -> Option<(Nanos, Offset)> {
+        let placed: Vec<_> = placed.iter().map(|one| earlier(one.as_ref()?, by)).collect();
+        let (ns, basis) = match known {
+            Some(known) => (known, OffsetBasis::SameClock),
+            None => {
+                let quickest = quick_return(self.steps, self.requests, &placed, moved)?;
+                (moved - quickest + SHORTEST_RETURN, OffsetBasis::Fitted)
+            }
+        };
+        let known = self.requests.iter().zip(&placed).filter_map(|(request, one)| Some((request, one.as_ref()?)));
+        let prompts: Vec<_> = known.filter(|(_, placement)| placement.from_prompt).collect();
+        let ends = || prompts.iter().map(|(_, placement)| placement.steps[0]);
+        let starts = prompts.iter().map(|(request, _)| request.due + ns);
+        let too_early = ends().zip(starts).filter(|(end, due)| self.steps.list[*end].host.start < *due).count();
+        if too_early * 10 > prompts.len() {
+            return None;
+        }
+        let length = |place: usize| self.steps.list.get(place).map_or(Nanos::ZERO, |step| step.device.length());
+        let beyond = |end: usize| length(end) - length(end + 1);
+        let beyond = middle(ends().map(beyond).collect())?;
+        Some((beyond, Offset { ns, basis, placed }))
+    }
+}
+
+/// From the end of its step to the arrival of every output, as far as every one has a chunk.
+fn delays<'a>(
+    steps: &'a ServerSteps,
+    request: &'a Arrival,
+    placement: &'a Placement,
+    moved: Nanos,
+) -> impl Iterator<Item = Nanos> + 'a {
+    let chunks = request.chunks.get(placement.before..).unwrap_or_default();
+    chunks.iter().zip(&placement.steps).map(move |(chunk, step)| *chunk + moved - steps.list[*step].device.end)
+}
+
+/// A request with all outputs some steps earlier; those that then precede the trace are left out.
+fn earlier(placement: &Placement, by: usize) -> Option<Placement> {
+    let lost = placement.steps.iter().take_while(|step| **step < by).count();
+    let steps: Vec<_> = placement.steps[lost..].iter().map(|step| step - by).collect();
+    let again = placement.again.iter().filter_map(|output| output.checked_sub(lost)).collect();
+    let from_prompt = placement.from_prompt && lost == 0;
+    (!steps.is_empty()).then_some(Placement { before: placement.before + lost, from_prompt, again, steps })
+}
+
+/// Steps with the sequences of the requests placed in them; a prompt is first taken to be processed by the step that ends it.
+fn composed(steps: &ServerSteps, requests: &[Arrival], placed: &[Option<Placement>]) -> ServerSteps {
+    let mut steps = steps.clone();
+    steps.list.iter_mut().for_each(|step| (step.context, step.generation) = Default::default());
+    for (request, placement) in requests.iter().zip(placed).filter_map(|(request, one)| Some((request, one.as_ref()?)))
+    {
+        for (output, place) in placement.steps.iter().enumerate() {
+            let step = &mut steps.list[*place];
+            let (group, tokens) = match placement.is_prompt(output) {
+                true => {
+                    (&mut step.context, request.prompt.unwrap_or(1).saturating_add((placement.before + output) as u64))
+                }
+                false => (&mut step.generation, 1),
+            };
+            *group = Group { sequences: group.sequences + 1, tokens: group.tokens.saturating_add(tokens) };
+        }
+    }
+    steps
+}
+
+/// Prompts begin in long steps just before the one that ends them, where those end no prompt.
+fn begin_prompts(steps: &mut ServerSteps, requests: &[Arrival], found: &Offset, long: Nanos) {
+    for (request, placement) in requests.iter().zip(&found.placed) {
+        let end = placement.as_ref().filter(|one| one.from_prompt).map(|one| one.steps[0]);
+        let Some((end, prompt)) = end.zip(request.prompt) else { continue };
+        let begins = |place: &usize| {
+            let step = &steps.list[*place];
+            let is_free = step.context.sequences == 0 && step.host.start >= request.due + found.ns;
+            is_free && step.device.length() > long
+        };
+        let begin = (0..end).rev().take_while(begins).last().unwrap_or(end);
+        let length = |place: usize| steps.list[place].device.length().get() as f64;
+        let all: f64 = (begin..=end).map(length).sum();
+        let tokens: Vec<_> = (begin..end).map(|place| (prompt as f64 * length(place) / all) as u64).collect();
+        for (place, tokens) in (begin..end).zip(tokens) {
+            steps.list[place].context = Group { sequences: 1, tokens };
+            let last = &mut steps.list[end].context;
+            last.tokens = last.tokens.saturating_sub(tokens).max(last.sequences);
+        }
+    }
+}
+
+fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
