@@ -8,7 +8,7 @@ use types::view::RunView;
 
 use super::advice::{Advice, advice, main_finding, problem};
 use super::phrase::{device, extent, imported_facts, model};
-use super::{appendix, caveats, headline, serving};
+use super::{appendix, caveats, findings, headline, serving};
 use crate::render::Page;
 use crate::render::text::prose;
 use crate::words::idle;
@@ -130,6 +130,7 @@ fn limits(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
     if advice.iter().any(|one| one.saves.is_some()) {
         said.push("Savings are estimates that do not add up exactly; measure again after each change.".to_owned());
     }
+    said.extend(findings::of_devices(run));
     if !run.data_warnings.is_empty() {
         said.push(format!("The report lists {}.", count(run.data_warnings.len() as u64, "data-quality warning")));
     }
