@@ -225,6 +225,9 @@ fn launches_whose_work_is_cut_off_are_counted_and_those_of_a_capture_are_not() {
     assert_eq!(severity(&timeline), Some(Severity::Error), "a tenth of the launches, at the end");
     timeline.calls.last_mut().unwrap().start = Nanos::new(1);
     assert_eq!(severity(&timeline), Some(Severity::Warning), "at the start");
+    let mut dropped = timeline.clone();
+    dropped.work.drain(0..7);
+    assert_eq!(severity(&dropped), Some(Severity::Error), "most of all launches, wherever they are");
     timeline.calls.last_mut().unwrap().start = Nanos::new(110);
     call(&mut timeline, 0, "cudaStreamBeginCapture", 105, 1, 0);
     assert_eq!(missing(&timeline), None);

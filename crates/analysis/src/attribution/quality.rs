@@ -18,6 +18,9 @@ const WORTH_A_WARNING: f64 = 0.02;
 /// From this share of launches on, steps and rates of a recording whose end is missing are not what they seem.
 const MISLEADS: f64 = 0.1;
 
+/// From this share of launches on, work that was dropped anywhere is most of what ran.
+const MOST: f64 = 0.5;
+
 /// Counters of what has no place, with its share of device time. A counter of nothing is left out. `contested` is the work
 /// launched where ranges overlap without nesting.
 pub(super) fn counters(
@@ -109,12 +112,12 @@ fn without_work(timeline: &Timeline, attribution: &Attribution) -> Option<Qualit
     let missing: Vec<Nanos> =
         launches().filter(|(row, _)| !launched.contains(&(*row as u32))).map(|(_, call)| call.start).collect();
     let all = launches().count() as f64;
-    share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
+    let part = share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
     // A profiler that starts misses a few; behind the last launch that has work, the end is cut off.
     let last = launched.iter().map(|row| timeline.calls[*row as usize].start).max()?;
     let behind = missing.iter().filter(|start| **start > last).count();
     let is_cut = share(behind as f64, all).is_some_and(|part| part >= MISLEADS);
-    let severity = if is_cut { Severity::Error } else { Severity::Warning };
+    let severity = if is_cut || part >= MOST { Severity::Error } else { Severity::Warning };
     QualityCounter::some("launches_cut_off", severity, missing.len() as u64)
 }
 

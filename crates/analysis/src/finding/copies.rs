@@ -9,6 +9,9 @@ use crate::device::DeviceRecords;
 use crate::replay::{Change, CopyFate};
 use crate::statistics::share;
 
+/// Share of the devices' time from which copies are worth a word.
+const LEAST_SHARE: f64 = 0.05;
+
 /// Share of the devices' time from which copies are what the run does.
 const MUCH: f64 = 0.1;
 
@@ -31,7 +34,7 @@ impl CopyRule {
         let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
         let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
         let saves: Nanos = run.device_time.iter().map(exposed).sum();
-        let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
+        let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
         let pattern = run.device.and_then(|device| device.copies.get(&self.direction)).cloned().unwrap_or_default();
         let comes_back = (saves - pattern.once).max(Nanos::ZERO);
         let weights =
@@ -55,11 +58,13 @@ impl CopyRule {
             .with_known("sizes", weights.map(|alike| alike.sizes))
             // What runs beside copies can be no more than the rest of the time.
             .with_if("mostly", part > 0.5 && weights.is_none());
-        if share(comes_back.get() as f64, span.get() as f64).is_none_or(|part| part < MUCH) {
+        let recurs = share(comes_back.get() as f64, span.get() as f64).unwrap_or_default();
+        if recurs < LEAST_SHARE {
             return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts.with_if("one_off", true))));
         }
         let saving = EstimatedSaving::at_most(comes_back);
-        let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(saving);
+        let severity = if recurs < MUCH { Severity::Info } else { Severity::Warning };
+        let finding = Finding::new(self.name, severity, None, facts).saving(saving);
         let fate = if weights.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
         let change = Change::Copies(Some(self.direction), fate);
         let claim = Claim::Everywhere(run.time_of(|group| group.kind == WorkKind::Copy(self.direction)));

@@ -3,8 +3,8 @@
 //! What ran, the number that matters, the problem, what to do with what it would give and how sure that is, and what limits
 //! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
 
-use types::Environment;
 use types::view::RunView;
+use types::{DeviceTime, Environment, IdleCause, IdleTime, Nanos};
 
 use super::advice::{Advice, advice, main_finding, problem};
 use super::phrase::{device, extent, imported_facts, model};
@@ -13,11 +13,13 @@ use crate::render::Page;
 use crate::render::text::prose;
 use crate::words::idle;
 use crate::words::kind::Phrase;
-use crate::words::number::{count, percent, tokens_per_second};
+use crate::words::number::{count, percent, time_share, tokens_per_second};
 use crate::words::rule;
 
 /// Share of the time from which a cause of idle time is worth a word.
 const WORTH_NAMING: f64 = 0.05;
+/// Share of the time from which idle time of unknown cause is the problem.
+const WORTH_EXPLAINING: f64 = 0.1;
 /// Pieces of advice.
 const ADVICE: usize = 3;
 /// Smaller findings named.
@@ -35,7 +37,8 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     page.paragraph(&format!("**What ran.** {}", what_ran(run)));
     page.paragraph(&format!("**The number that matters.** {}", number(run)));
     let advice = advice(run);
-    let problem = problem(run, &advice).unwrap_or_else(|| "No rule found a problem worth acting on.".to_owned());
+    let problem = problem(run, &advice).or_else(|| unexplained(run));
+    let problem = problem.unwrap_or_else(|| "No rule found a problem worth acting on.".to_owned());
     page.paragraph(&format!("**The problem.** {problem}"));
     page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
     page.steps(advice.iter().take(ADVICE).map(Advice::said));
@@ -91,6 +94,17 @@ fn number(run: &RunView<'_>) -> String {
         _ => headline(run).replace("**", ""),
     };
     [seen, busy.unwrap_or_default()].join(" ").trim().to_owned()
+}
+
+/// Idle time that no rule can speak of, because the recording does not show what caused it.
+fn unexplained(run: &RunView<'_>) -> Option<String> {
+    let times = &run.metrics.breakdown.device_time;
+    let sum = |of: &dyn Fn(&DeviceTime) -> Nanos| -> Nanos { times.iter().map(of).sum() };
+    let unknown = |idle: &&IdleTime| matches!(idle.cause, IdleCause::NotRecorded | IdleCause::HostUnknown);
+    let idle = sum(&|time| time.idle.iter().filter(unknown).map(|idle| idle.ns).sum());
+    let share = time_share(idle, sum(&|time| time.span_ns)).filter(|share| *share >= WORTH_EXPLAINING)?;
+    let devices = if times.len() > 1 { "The GPUs are" } else { "The GPU is" };
+    Some(format!("{devices} idle for {idle} ({}), and the recording does not show why.", percent(Some(share))))
 }
 
 fn introduction(advice: &[Advice<'_>]) -> &'static str {
@@ -166,6 +180,36 @@ mod tests {
         };
         assert_ne!(section(&sample::metrics()), section(&sample::without_peak()));
         assert!(section(&sample::empty()).contains("No change with a worthwhile saving is known."));
+    }
+
+    #[test]
+    fn idle_time_of_unknown_cause_is_the_problem_where_no_rule_finds_one() {
+        let mut metrics = sample::empty();
+        let idle =
+            |cause, ns: i64| IdleTime { cause, ns: Nanos::new(ns), longest_ns: Nanos::new(ns), inside: Vec::new() };
+        let of = |unknown: i64| {
+            let (span_ns, unknown) = (Nanos::new(1_000_000), idle(IdleCause::NotRecorded, unknown));
+            DeviceTime {
+                device: types::DeviceId::cuda(0),
+                rank: None,
+                span_ns,
+                busy_ns: span_ns - unknown.ns,
+                idle_ns: unknown.ns,
+                late_start_ns: Nanos::ZERO,
+                compute_ns: span_ns - unknown.ns,
+                communication_ns: Nanos::ZERO,
+                communication_exposed_ns: Nanos::ZERO,
+                communication_awaited_ns: Nanos::ZERO,
+                copies_exposed_ns: Nanos::ZERO,
+                copies: Vec::new(),
+                idle: vec![unknown],
+            }
+        };
+        metrics.breakdown.device_time = vec![of(900_000)];
+        let problem = "**The problem.** The GPU is idle for 900 us (90.0%), and the recording does not show why.";
+        assert!(text(&metrics).contains(problem), "{}", text(&metrics));
+        metrics.breakdown.device_time = vec![of(90_000)];
+        assert!(text(&metrics).contains("No rule found a problem worth acting on."));
     }
 
     #[test]
