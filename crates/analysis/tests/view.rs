@@ -210,7 +210,7 @@ fn steps_whose_kernels_were_cut_off_have_no_token_rate() {
         "name": "mixed", "label": "mixed", "host_ns": 10, "wall_ns": 1_000, "device_ns": 500, "kernels": 1,
         "batch": {"tokens": 8, "context": group, "generation": group},
     });
-    let steps = json!([{"basis": "engine_annotations", "wall_ms": null, "device_ms": null, "list": [step]}]);
+    let steps = json!({"basis": "engine_annotations", "wall_ms": null, "device_ms": null, "list": [step]});
     let rate = |severity: Option<&str>| {
         let counter =
             |severity: &str| json!({"counter": "launches_cut_off", "severity": severity, "value": 9, "remedy": ""});

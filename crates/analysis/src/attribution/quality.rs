@@ -9,6 +9,7 @@ use super::amount::Amount;
 use super::backlog::Backlog;
 use super::stage::Inference;
 use super::{Attribution, graph};
+use crate::kernel::is_migration;
 use crate::statistics::share;
 use crate::time::{CaptureCall, Span, is_kernel_launch, kernel_launches};
 
@@ -36,6 +37,9 @@ pub(super) fn counters(
     };
     let of = |counter: Option<QualityCounter>, part: Amount| counter.map(|counter| counter.share(coverage.share(part)));
     let unmatched = coverage.without(coverage.launch);
+    let unified = migrations(timeline, attribution);
+    let unlaunched =
+        Amount { count: unmatched.count.saturating_sub(unified.count), time: unmatched.time - unified.time };
     let launchless = |part: Amount| Facts::new().with_if("launchless", part == unmatched);
     // The launch of a graph launches its kernels, which have no operator each: nothing is missing there.
     let (missing, graphs) = (coverage.without(coverage.operator), coverage.graph_alone);
@@ -54,7 +58,7 @@ pub(super) fn counters(
     let open = timeline.ranges.iter().filter(|range| range.end.is_none()).count() as u64;
     let crossing = attribution.projections.crossing();
     let counters = [
-        of(QualityCounter::some("work_without_launch", severity(unmatched), unmatched.count), unmatched)
+        of(QualityCounter::some("work_without_launch", severity(unlaunched), unlaunched.count), unlaunched)
             .map(|counter| counter.facts(before_recording(timeline, attribution))),
         QualityCounter::some("work_with_ambiguous_launch", Severity::Warning, ambiguous),
         of(QualityCounter::some("work_without_operator", severity(outside), outside.count), outside)
@@ -69,6 +73,16 @@ pub(super) fn counters(
         without_work(timeline, attribution),
     ];
     counters.into_iter().flatten().collect()
+}
+
+/// Pages of unified memory that the driver moved on its own: no call launches them.
+fn migrations(timeline: &Timeline, attribution: &Attribution) -> Amount {
+    Amount::of(timeline, |place| {
+        let work = &timeline.work[place];
+        attribution.launch[place].is_none()
+            && !attribution.is_aside(place)
+            && is_migration(work.kind, timeline.name(work.name))
+    })
 }
 
 /// Work that was launched before the recording, and for how long it ran.

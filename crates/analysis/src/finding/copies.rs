@@ -5,7 +5,8 @@ use types::{Base, BytesPerSecond, DeviceTime, EstimatedSaving, Facts, Finding, N
 
 use super::idle::some;
 use super::{Claim, Found, Run};
-use crate::device::DeviceRecords;
+use crate::device::{DeviceRecords, WorkGroup};
+use crate::kernel::is_migration;
 use crate::replay::{Change, CopyFate};
 use crate::statistics::share;
 
@@ -53,6 +54,7 @@ impl CopyRule {
             .with("span", span)
             .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>())
             .with_known("pageable", run.device.and_then(|device| self.pageable(device)))
+            .with_known("unified", run.device.and_then(|device| self.unified(device)))
             .with_known("once", some(pattern.once.min(saves)))
             .with_known("alike", weights.map(|alike| alike.copies))
             .with_known("sizes", weights.map(|alike| alike.sizes))
@@ -73,8 +75,41 @@ impl CopyRule {
 
     /// How much of them is of pageable memory, as the names of the copies say.
     fn pageable(&self, device: &DeviceRecords) -> Option<Nanos> {
+        some(self.sum(device, |group| group.name.contains("ageable")))
+    }
+
+    /// How much of them moves pages of unified memory, where that is most of them.
+    fn unified(&self, device: &DeviceRecords) -> Option<Nanos> {
+        let unified = self.sum(device, |group| is_migration(group.kind, &group.name));
+        some(unified).filter(|unified| 2 * unified.get() > self.sum(device, |_| true).get())
+    }
+
+    fn sum(&self, device: &DeviceRecords, which: impl Fn(&WorkGroup) -> bool) -> Nanos {
         let copies = device.groups.iter().filter(|group| group.kind == WorkKind::Copy(self.direction));
-        let pageable: Nanos = copies.filter(|group| group.name.contains("ageable")).map(|group| group.run).sum();
-        some(pageable)
+        copies.filter(|group| which(group)).map(|group| group.run).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Stage;
+
+    use super::*;
+    use crate::device::sample::group;
+    use crate::kernel::Family;
+
+    #[test]
+    fn pages_of_unified_memory_are_told_where_they_are_most_of_the_copies() {
+        let rule = CopyRule { name: "copies", direction: CopyDirection::HostToDevice };
+        let copy = |name: &str, run: i64| WorkGroup {
+            kind: WorkKind::Copy(CopyDirection::HostToDevice),
+            ..group(Stage::Prefill, name, Family::MemoryCopy, run)
+        };
+        let unified = |plain: i64| {
+            let groups =
+                vec![copy("[CUDA memcpy Unified Host-to-Device]", 50), copy("[CUDA memcpy Host-to-Device]", plain)];
+            rule.unified(&DeviceRecords { groups, ..DeviceRecords::default() })
+        };
+        assert_eq!((unified(40), unified(60)), (Some(Nanos::new(50)), None));
     }
 }

@@ -8,9 +8,9 @@ use types::{DeviceTime, Environment, IdleCause, IdleTime, Nanos};
 
 use super::advice::{Advice, advice, main_finding, problem};
 use super::phrase::{device, extent, imported_facts, model};
-use super::{appendix, caveats, findings, headline, serving};
+use super::{appendix, caveats, device_time, findings, headline, serving};
 use crate::render::Page;
-use crate::render::text::prose;
+use crate::render::text::{capital, prose};
 use crate::words::idle;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, time_share, tokens_per_second};
@@ -53,7 +53,7 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
 
 fn what_ran(run: &RunView<'_>) -> String {
     let (metrics, facts) = (run.metrics, imported_facts(run.metrics));
-    let named = metrics.run.model.as_deref().map_or("An unnamed model".to_owned(), prose);
+    let named = metrics.run.model.as_deref().map_or_else(|| capital(model(metrics)), prose);
     let subject = format!("{named} on {}", prose(&device(metrics)));
     let Some(facts) = facts else { return format!("{subject}: {}.", extent(metrics)) };
     let traces = count(facts.sources.len() as u64, "trace");
@@ -80,7 +80,8 @@ fn number(run: &RunView<'_>) -> String {
             let main = one.causes.first().filter(|(_, share)| share.is_some_and(|share| share >= WORTH_NAMING));
             let main = main
                 .map(|(idle, _)| format!("; largest cause of idle time: {} ({})", idle::cause(idle.cause), idle.ns));
-            format!("{busy}{}.", main.unwrap_or_default())
+            let around = device_time::around(run).map(|around| format!(" {around}")).unwrap_or_default();
+            format!("{busy}{}.{around}", main.unwrap_or_default())
         }),
         _ => None,
     };
@@ -210,6 +211,17 @@ mod tests {
         assert!(text(&metrics).contains(problem), "{}", text(&metrics));
         metrics.breakdown.device_time = vec![of(90_000)];
         assert!(text(&metrics).contains("No rule found a problem worth acting on."));
+        let around = "of it before the first work of the device or after the last.";
+        for (wall, told) in [
+            (3_000_000, Some("The recording takes 3.00 ms, 2.00 ms ")),
+            (3_000_000_000, Some("The recording takes 3.00 s, nearly all ")),
+            (1_900_000, None),
+        ] {
+            metrics.times.totals.wall_ns = Some(Nanos::new(wall));
+            let text = text(&metrics);
+            let expected = told.map_or(!text.contains(around), |told| text.contains(&(told.to_owned() + around)));
+            assert!(expected, "{text}");
+        }
     }
 
     #[test]
