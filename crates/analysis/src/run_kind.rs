@@ -21,6 +21,8 @@ const BACKWARD: [&str; 3] = ["backward", "_bwd", "wgrad"];
 
 /// Kinds of ranges named.
 const NAMED: usize = 6;
+/// Bytes of the longest name of a range that is told.
+const LONGEST_NAME: usize = 80;
 
 /// The kind of run of the first timeline; absent without one.
 pub(crate) fn run_kind(timelines: &[PlacedTimeline<'_>]) -> Option<RunKind> {
@@ -89,8 +91,10 @@ fn ranges(timeline: &Timeline) -> Facts {
         return Facts::new();
     }
     let row = |(name, count): &(String, u64)| Facts::new().with("name", name.as_str()).with("ranges", *count);
-    let named: Vec<_> = kinds.iter().take(NAMED).map(row).collect();
-    Facts::new().with("ranges", timeline.ranges.len()).with("kinds", named)
+    // Some tools write whole records into the names of their ranges.
+    let named: Vec<_> = kinds.iter().filter(|(name, _)| name.len() <= LONGEST_NAME).take(NAMED).map(row).collect();
+    let facts = Facts::new().with("ranges", timeline.ranges.len());
+    if named.is_empty() { facts } else { facts.with("kinds", named) }
 }
 
 /// A kernel of a backward pass, where no operator of the framework was recorded that would say so.

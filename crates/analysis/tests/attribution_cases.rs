@@ -6,7 +6,7 @@ use attribution_builder::{call, empty, kernel, launched, operator, range};
 use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference, RangeIndex, attribute};
 use llm_perf_analysis::time::Span;
 use proptest::prelude::*;
-use types::timeline::{OperatorCallId, RangeStyle, Timeline, TraceFormat};
+use types::timeline::{CopyDirection, OperatorCallId, RangeStyle, Timeline, TraceFormat, WorkKind};
 use types::{Facts, Nanos, Remark, Severity, Stage};
 
 fn attributed(timeline: &Timeline) -> Attribution {
@@ -225,12 +225,28 @@ fn launches_whose_work_is_cut_off_are_counted_and_those_of_a_capture_are_not() {
     assert_eq!(severity(&timeline), Some(Severity::Error), "a tenth of the launches, at the end");
     timeline.calls.last_mut().unwrap().start = Nanos::new(1);
     assert_eq!(severity(&timeline), Some(Severity::Warning), "at the start");
+    let mut dropped = timeline.clone();
+    dropped.work.drain(0..7);
+    assert_eq!(severity(&dropped), Some(Severity::Error), "most of all launches, wherever they are");
     timeline.calls.last_mut().unwrap().start = Nanos::new(110);
     call(&mut timeline, 0, "cudaStreamBeginCapture", 105, 1, 0);
     assert_eq!(missing(&timeline), None);
     timeline.calls.retain(|call| call.start < Nanos::new(100));
     timeline.work.clear();
     assert_eq!(missing(&timeline), None, "another counter says that no work was recorded");
+}
+
+#[test]
+fn pages_of_unified_memory_that_the_driver_moves_miss_no_launch() {
+    let mut timeline = empty();
+    call(&mut timeline, 0, "cudaLaunchKernel", 0, 5, 3);
+    kernel(&mut timeline, 0, "mine", 10, 1, 3);
+    kernel(&mut timeline, 0, "[CUDA memcpy Unified Host-to-Device]", 20, 1, 99);
+    timeline.work[1].kind = WorkKind::Copy(CopyDirection::HostToDevice);
+    timeline.work[1].correlation = None;
+    assert_eq!(counter(&attributed(&timeline), "work_without_launch"), None);
+    kernel(&mut timeline, 0, "other", 30, 1, 98);
+    assert_eq!(counter(&attributed(&timeline), "work_without_launch"), Some(1));
 }
 
 #[test]

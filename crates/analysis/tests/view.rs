@@ -201,3 +201,22 @@ fn the_latency_of_requests_is_divided_and_the_slowest_come_first() {
     assert_eq!(view.per_token_ns, [Nanos::new(30), Nanos::new(10)], "a single token has no time per token");
     assert!(view::run(&metrics(json!({}))).serving.is_none());
 }
+
+#[test]
+fn steps_whose_kernels_were_cut_off_have_no_token_rate() {
+    let group =
+        json!({"sequences": 1, "query_tokens": null, "key_tokens": null, "query_squared": null, "query_key": null});
+    let step = json!({
+        "name": "mixed", "label": "mixed", "host_ns": 10, "wall_ns": 1_000, "device_ns": 500, "kernels": 1,
+        "batch": {"tokens": 8, "context": group, "generation": group},
+    });
+    let steps = json!({"basis": "engine_annotations", "wall_ms": null, "device_ms": null, "list": [step]});
+    let rate = |severity: Option<&str>| {
+        let counter =
+            |severity: &str| json!({"counter": "launches_cut_off", "severity": severity, "value": 9, "remedy": ""});
+        let quality: Vec<Value> = severity.map(counter).into_iter().collect();
+        view::run(&metrics(json!({"steps": steps, "quality": quality}))).engine_steps[0].tokens_per_second
+    };
+    assert_eq!([rate(None), rate(Some("warning"))], [Some(8e6), Some(8e6)]);
+    assert_eq!(rate(Some("error")), None);
+}

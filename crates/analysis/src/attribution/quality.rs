@@ -9,6 +9,7 @@ use super::amount::Amount;
 use super::backlog::Backlog;
 use super::stage::Inference;
 use super::{Attribution, graph};
+use crate::kernel::is_migration;
 use crate::statistics::share;
 use crate::time::{CaptureCall, Span, is_kernel_launch, kernel_launches};
 
@@ -17,6 +18,9 @@ const WORTH_A_WARNING: f64 = 0.02;
 
 /// From this share of launches on, steps and rates of a recording whose end is missing are not what they seem.
 const MISLEADS: f64 = 0.1;
+
+/// From this share of launches on, work that was dropped anywhere is most of what ran.
+const MOST: f64 = 0.5;
 
 /// Counters of what has no place, with its share of device time. A counter of nothing is left out. `contested` is the work
 /// launched where ranges overlap without nesting.
@@ -33,6 +37,9 @@ pub(super) fn counters(
     };
     let of = |counter: Option<QualityCounter>, part: Amount| counter.map(|counter| counter.share(coverage.share(part)));
     let unmatched = coverage.without(coverage.launch);
+    let unified = migrations(timeline, attribution);
+    let unlaunched =
+        Amount { count: unmatched.count.saturating_sub(unified.count), time: unmatched.time - unified.time };
     let launchless = |part: Amount| Facts::new().with_if("launchless", part == unmatched);
     // The launch of a graph launches its kernels, which have no operator each: nothing is missing there.
     let (missing, graphs) = (coverage.without(coverage.operator), coverage.graph_alone);
@@ -51,7 +58,7 @@ pub(super) fn counters(
     let open = timeline.ranges.iter().filter(|range| range.end.is_none()).count() as u64;
     let crossing = attribution.projections.crossing();
     let counters = [
-        of(QualityCounter::some("work_without_launch", severity(unmatched), unmatched.count), unmatched)
+        of(QualityCounter::some("work_without_launch", severity(unlaunched), unlaunched.count), unlaunched)
             .map(|counter| counter.facts(before_recording(timeline, attribution))),
         QualityCounter::some("work_with_ambiguous_launch", Severity::Warning, ambiguous),
         of(QualityCounter::some("work_without_operator", severity(outside), outside.count), outside)
@@ -66,6 +73,16 @@ pub(super) fn counters(
         without_work(timeline, attribution),
     ];
     counters.into_iter().flatten().collect()
+}
+
+/// Pages of unified memory that the driver moved on its own: no call launches them.
+fn migrations(timeline: &Timeline, attribution: &Attribution) -> Amount {
+    Amount::of(timeline, |place| {
+        let work = &timeline.work[place];
+        attribution.launch[place].is_none()
+            && !attribution.is_aside(place)
+            && is_migration(work.kind, timeline.name(work.name))
+    })
 }
 
 /// Work that was launched before the recording, and for how long it ran.
@@ -109,12 +126,12 @@ fn without_work(timeline: &Timeline, attribution: &Attribution) -> Option<Qualit
     let missing: Vec<Nanos> =
         launches().filter(|(row, _)| !launched.contains(&(*row as u32))).map(|(_, call)| call.start).collect();
     let all = launches().count() as f64;
-    share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
+    let part = share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
     // A profiler that starts misses a few; behind the last launch that has work, the end is cut off.
     let last = launched.iter().map(|row| timeline.calls[*row as usize].start).max()?;
     let behind = missing.iter().filter(|start| **start > last).count();
     let is_cut = share(behind as f64, all).is_some_and(|part| part >= MISLEADS);
-    let severity = if is_cut { Severity::Error } else { Severity::Warning };
+    let severity = if is_cut || part >= MOST { Severity::Error } else { Severity::Warning };
     QualityCounter::some("launches_cut_off", severity, missing.len() as u64)
 }
 

@@ -40,25 +40,38 @@ pub(crate) struct GraphWaits {
 /// Divides all waiting of a partition.
 pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> Waits {
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
-    let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
-    let host = Host::new(timeline, &attribution.launch, &rows, attribution.lulls());
-    let mut order = rows;
+    let device = |row: u32| timeline.queues[timeline.work[row as usize].queue.0 as usize].device;
+    let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for row in 0..timeline.work.len() as u32 {
+        rows.entry(device(row)).or_default().push(row);
+    }
+    // A device waits for the threads that launch for it, whatever those of other devices do.
+    let host = |rows: &Vec<u32>| Host::new(timeline, &attribution.launch, rows, attribution.lulls());
+    let hosts: BTreeMap<u32, Host> = rows.iter().map(|(device, rows)| (*device, host(rows))).collect();
+    let mut order: Vec<u32> = (0..timeline.work.len() as u32).collect();
     order.sort_by_key(|row| timeline.work[*row as usize].start);
     let graph_of = attribution.graph_launches(timeline);
     let first_graph = first_graphs(timeline, attribution, partition);
-    let last_kernel = order.iter().rposition(|row| timeline.work[*row as usize].kind == WorkKind::Kernel);
-    // Waits since the last kernel, before copies and memsets too, and those before kernels of one name.
-    let mut before: BTreeMap<(Scope, IdleCause), Nanos> = BTreeMap::new();
-    let mut recurring: HashMap<(NameId, Scope, IdleCause), Recurring> = HashMap::new();
+    let mut last_kernels: HashMap<u32, usize> = HashMap::new();
+    for (place, row) in
+        order.iter().enumerate().filter(|(_, row)| timeline.work[**row as usize].kind == WorkKind::Kernel)
+    {
+        last_kernels.insert(device(*row), place);
+    }
+    // Waits of a device since its last kernel, before copies and memsets too, and those before kernels of one name.
+    let mut before: HashMap<u32, BTreeMap<(Scope, IdleCause), Nanos>> = HashMap::new();
+    let mut recurring: HashMap<(u32, NameId, Scope, IdleCause), Recurring> = HashMap::new();
     let mut gaps = partition.waits.clone();
     gaps.sort_unstable();
     for (place, row) in order.into_iter().map(|row| row as usize).enumerate() {
         let work = &timeline.work[row];
+        let device = device(row as u32);
+        let before = before.entry(device).or_default();
         let first = gaps.partition_point(|(before, _)| (*before as usize) < row);
         for (_, gap) in gaps[first..].iter().copied().take_while(|(of, _)| *of as usize == row) {
             let Some(stage) = partition.scopes[row] else { continue };
             let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
-            let waiting = host.divide(gap, next);
+            let waiting = hosts[&device].divide(gap, next);
             let (launching, between) = (waiting.of(IdleCause::Launching), waiting.of(IdleCause::BetweenKernels));
             let of_graphs = waits.of_graphs.entry(stage).or_default();
             if let Some(call) = next.filter(|_| graph_of(row).is_some()) {
@@ -79,13 +92,13 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
                 }
             }
         }
-        if work.kind == WorkKind::Kernel || last_kernel.is_none_or(|last| place > last) {
-            for ((stage, cause), time) in std::mem::take(&mut before) {
-                recurring.entry((work.name, stage, cause)).or_default().add(time);
+        if work.kind == WorkKind::Kernel || last_kernels.get(&device).is_none_or(|last| place > *last) {
+            for ((stage, cause), time) in std::mem::take(before) {
+                recurring.entry((device, work.name, stage, cause)).or_default().add(time);
             }
         }
     }
-    for ((_, stage, cause), times) in recurring {
+    for ((_, _, stage, cause), times) in recurring {
         *waits.once.entry((stage, cause)).or_default() += times.once();
     }
     waits
@@ -127,6 +140,7 @@ fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Scope, IdleCau
 #[cfg(test)]
 mod tests {
     use types::Stage;
+    use types::timeline::{DeviceQueue, HostThread, QueueId, ThreadId};
 
     use super::*;
     use crate::attribution::{AttributionSettings, attribute};
@@ -160,6 +174,28 @@ mod tests {
         assert_eq!(of(450), [370, 270]);
         // From 400 to 700: 220 come back, and the 80 beyond that do not.
         assert_eq!(of(700), [620, 180]);
+    }
+
+    #[test]
+    fn a_device_waits_for_its_own_threads_and_for_each_kernel_by_itself() {
+        // Two devices, each launched for by a thread of its own, wait from 200 to 700 for the same kernel, and the second thread
+        // waits for its device meanwhile.
+        let each = [Launch::new(0, 100, 100).named("fill"), Launch::new(600, 700, 100).named("gemm")];
+        let mut timeline = timeline(1_000, &[&each[..], &each[..]].concat());
+        timeline.ranges.clear();
+        timeline.threads.push(HostThread { process: Some(1), rank: None, thread: Some(2) });
+        timeline.queues.push(DeviceQueue { device: 1, stream: Some(9), ..timeline.queues[0].clone() });
+        for row in [2, 3] {
+            timeline.work[row].queue = QueueId(1);
+            timeline.calls[row].thread = ThreadId(1);
+        }
+        call(&mut timeline, "cudaStreamSynchronize", 210, 300, None);
+        timeline.calls[4].thread = ThreadId(1);
+        let found = divided(&timeline);
+        let of = |cause| found.of_stage[&(Scope::Run, cause)].get();
+        assert_eq!([of(IdleCause::Synchronising), of(IdleCause::Launching)], [300, 700]);
+        let once = found.once[&(Scope::Run, IdleCause::Launching)].get();
+        assert_eq!(once, 700, "no device waits for a kernel twice");
     }
 
     #[test]

@@ -5,9 +5,13 @@ use types::{Base, BytesPerSecond, DeviceTime, EstimatedSaving, Facts, Finding, N
 
 use super::idle::some;
 use super::{Claim, Found, Run};
-use crate::device::DeviceRecords;
+use crate::device::{DeviceRecords, WorkGroup};
+use crate::kernel::is_migration;
 use crate::replay::{Change, CopyFate};
 use crate::statistics::share;
+
+/// Share of the devices' time from which copies are worth a word.
+const LEAST_SHARE: f64 = 0.05;
 
 /// Share of the devices' time from which copies are what the run does.
 const MUCH: f64 = 0.1;
@@ -31,7 +35,7 @@ impl CopyRule {
         let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
         let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
         let saves: Nanos = run.device_time.iter().map(exposed).sum();
-        let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
+        let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
         let pattern = run.device.and_then(|device| device.copies.get(&self.direction)).cloned().unwrap_or_default();
         let comes_back = (saves - pattern.once).max(Nanos::ZERO);
         let weights =
@@ -50,16 +54,19 @@ impl CopyRule {
             .with("span", span)
             .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>())
             .with_known("pageable", run.device.and_then(|device| self.pageable(device)))
+            .with_known("unified", run.device.and_then(|device| self.unified(device)))
             .with_known("once", some(pattern.once.min(saves)))
             .with_known("alike", weights.map(|alike| alike.copies))
             .with_known("sizes", weights.map(|alike| alike.sizes))
             // What runs beside copies can be no more than the rest of the time.
             .with_if("mostly", part > 0.5 && weights.is_none());
-        if share(comes_back.get() as f64, span.get() as f64).is_none_or(|part| part < MUCH) {
+        let recurs = share(comes_back.get() as f64, span.get() as f64).unwrap_or_default();
+        if recurs < LEAST_SHARE {
             return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts.with_if("one_off", true))));
         }
         let saving = EstimatedSaving::at_most(comes_back);
-        let finding = Finding::new(self.name, Severity::Warning, None, facts).saving(saving);
+        let severity = if recurs < MUCH { Severity::Info } else { Severity::Warning };
+        let finding = Finding::new(self.name, severity, None, facts).saving(saving);
         let fate = if weights.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
         let change = Change::Copies(Some(self.direction), fate);
         let claim = Claim::Everywhere(run.time_of(|group| group.kind == WorkKind::Copy(self.direction)));
@@ -68,8 +75,41 @@ impl CopyRule {
 
     /// How much of them is of pageable memory, as the names of the copies say.
     fn pageable(&self, device: &DeviceRecords) -> Option<Nanos> {
+        some(self.sum(device, |group| group.name.contains("ageable")))
+    }
+
+    /// How much of them moves pages of unified memory, where that is most of them.
+    fn unified(&self, device: &DeviceRecords) -> Option<Nanos> {
+        let unified = self.sum(device, |group| is_migration(group.kind, &group.name));
+        some(unified).filter(|unified| 2 * unified.get() > self.sum(device, |_| true).get())
+    }
+
+    fn sum(&self, device: &DeviceRecords, which: impl Fn(&WorkGroup) -> bool) -> Nanos {
         let copies = device.groups.iter().filter(|group| group.kind == WorkKind::Copy(self.direction));
-        let pageable: Nanos = copies.filter(|group| group.name.contains("ageable")).map(|group| group.run).sum();
-        some(pageable)
+        copies.filter(|group| which(group)).map(|group| group.run).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Stage;
+
+    use super::*;
+    use crate::device::sample::group;
+    use crate::kernel::Family;
+
+    #[test]
+    fn pages_of_unified_memory_are_told_where_they_are_most_of_the_copies() {
+        let rule = CopyRule { name: "copies", direction: CopyDirection::HostToDevice };
+        let copy = |name: &str, run: i64| WorkGroup {
+            kind: WorkKind::Copy(CopyDirection::HostToDevice),
+            ..group(Stage::Prefill, name, Family::MemoryCopy, run)
+        };
+        let unified = |plain: i64| {
+            let groups =
+                vec![copy("[CUDA memcpy Unified Host-to-Device]", 50), copy("[CUDA memcpy Host-to-Device]", plain)];
+            rule.unified(&DeviceRecords { groups, ..DeviceRecords::default() })
+        };
+        assert_eq!((unified(40), unified(60)), (Some(Nanos::new(50)), None));
     }
 }

@@ -45,6 +45,6 @@ mod tests {
 
     #[test]
     fn copies_beside_kernels_do_not_fire() {
-        assert_eq!(on_devices(&[time("DtoH", 90)], RULE), []);
+        assert_eq!(on_devices(&[time("DtoH", 40)], RULE), []);
     }
 }

@@ -111,6 +111,26 @@ mod tests {
     }
 
     #[test]
+    fn fewer_copies_are_worth_a_word_and_no_warning() {
+        let of = |exposed: i64| {
+            let exposed_ns = Nanos::new(exposed);
+            let copy = types::CopyTime {
+                kind: "HtoD".to_owned(),
+                calls: 3,
+                ns: exposed_ns,
+                exposed_ns,
+                bytes: Some(Bytes::new(9)),
+            };
+            let copies = types::DeviceTime { copies: vec![copy], ..crate::sample::device_time(1_000) };
+            let found = crate::finding::on_devices(&[copies], RULE);
+            found.first().map(|found| (found.severity, found.saving.saves_ns))
+        };
+        assert_eq!(of(49), None);
+        assert_eq!(of(66), Some((Severity::Info, Some(Nanos::new(66)))));
+        assert_eq!(of(100), Some((Severity::Warning, Some(Nanos::new(100)))));
+    }
+
+    #[test]
     fn a_copy_once_in_a_while_does_not_fire() {
         assert_eq!(fired_on_device(&device(3), RULE), []);
     }

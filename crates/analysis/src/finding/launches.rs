@@ -44,6 +44,7 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         .with_known("launches", share(work.launches as f64, count as f64).filter(|_| interval.is_some()))
         .with_known("unit", Some(unit).filter(|unit| !unit.is_empty()))
         .with_known("interval", interval)
+        .with_if("several_devices", run.device_time.len() > 1)
         .with_known("token", of_token(work.wall).filter(|_| roofline.is_some()))
         .with_known("token_roofline", roofline)
         .with_if(

@@ -1,5 +1,7 @@
 //! Data that is laid out anew, concatenated or cast, and not computed with.
 
+use std::collections::BTreeMap;
+
 use types::timeline::WorkKind;
 use types::{EstimatedSaving, Facts, Finding, Nanos, Severity};
 
@@ -33,7 +35,8 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let (run, time) = (sum(|group| group.run), sum(|group| group.time));
     let part = share(run.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let convolves = device.groups.iter().any(|group| group.scope == stage && group.family == Family::Convolution);
-    let most = copies.iter().find(|group| group.operator.is_some());
+    let most = most(&copies);
+    let all: Nanos = copies.iter().map(|group| group.time).sum();
     let facts = Facts::new()
         .with("where", stage.base())
         .with("kernels", copies.iter().map(|group| group.calls).sum::<u64>())
@@ -42,18 +45,29 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         .with_if("overlaps", run < time)
         .with_if("convolutions", convolves)
         .with_share("run_share", part, stage.base())
-        .with_known("operator", most.and_then(|group| group.operator.as_deref()))
-        .with_known("operator_calls", most.map(|group| group.calls))
-        .with_known("operator_run", most.map(|group| group.time));
+        .with_known("operator", most.map(|(operator, ..)| operator))
+        .with_known("operator_calls", most.map(|(_, calls, _)| calls))
+        .with_known("operator_run", most.map(|(.., time)| time))
+        .with_if("mostly", most.is_some_and(|(.., time)| 2 * time.get() > all.get()));
     let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(run));
     let change = Change::Share(Chosen::LayoutCopies, 0.0);
     Some(Found::new(finding, own_kernels(work, vec![Cause::Kernels(Family::Copy)])).replayed(change))
 }
 
+/// The operator whose kernels copy longest, with how many they are.
+fn most<'a>(copies: &[&'a WorkGroup]) -> Option<(&'a str, u64, Nanos)> {
+    let mut operators: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
+    for (operator, group) in copies.iter().filter_map(|group| Some((group.operator.as_deref()?, group))) {
+        let (calls, time) = operators.entry(operator).or_default();
+        *calls += group.calls;
+        *time += group.time;
+    }
+    let (operator, (calls, time)) = operators.into_iter().max_by_key(|(_, (_, time))| *time)?;
+    Some((operator, calls, time))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use types::Stage;
 
     use super::*;
@@ -85,6 +99,30 @@ mod tests {
         let mut device = device(600);
         device.groups[0].casts = Some(crate::device::Cast::Unknown);
         assert_eq!(fired_on_device(&device, RULE), []);
+    }
+
+    #[test]
+    fn the_operator_named_is_the_one_of_most_copies_with_all_its_kernels() {
+        let of = |operator: Option<&str>, run: i64| WorkGroup {
+            operator: operator.map(str::to_owned),
+            ..group(Stage::Prefill, "copy", Family::Copy, run)
+        };
+        let groups = |cat: i64| {
+            vec![of(None, 10), of(Some("aten::cat"), cat), of(Some("aten::copy_"), 300), of(Some("aten::copy_"), 250)]
+        };
+        let told = |cat: i64| {
+            let found = fired_on_device(&DeviceRecords { groups: groups(cat), ..device(0) }, RULE);
+            let facts = &found[0].quantities;
+            (
+                facts.name("operator").map(str::to_owned),
+                facts.count("operator_calls"),
+                facts.time("operator_run"),
+                facts.has("mostly"),
+            )
+        };
+        let copy = |mostly| (Some("aten::copy_".to_owned()), Some(2), Some(Nanos::new(550)), mostly);
+        assert_eq!(told(400), copy(true));
+        assert_eq!(told(540), copy(false), "no more than half of all copies");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn found(steps: &Steps) -> Option<Found> {
-    if steps.list.len() < FEWEST_STEPS || !are_alike(steps) {
+    if steps.list.len() < FEWEST_STEPS || !are_alike(steps, 0) {
         return None;
     }
     let others = &steps.list[1..];
@@ -44,13 +44,13 @@ fn found(steps: &Steps) -> Option<Found> {
 }
 
 /// Whether all steps do the same, as far as is known: an engine says what its steps do, or else they may do anything; and all run
-/// about as many kernels.
-pub(super) fn are_alike(steps: &Steps) -> bool {
+/// about as many kernels, from the given step on.
+pub(super) fn are_alike(steps: &Steps, from: usize) -> bool {
     /// How far kernels may be from the median: a step that logs or accumulates runs a few more.
     const APART: f64 = 0.1;
     let Some(first) = steps.list.first() else { return false };
     let is_known = steps.basis != StepBasis::EngineAnnotations || first.label.is_some();
-    let kernels: Vec<f64> = steps.list.iter().map(|step| step.kernels as f64).collect();
+    let kernels: Vec<f64> = steps.list.iter().skip(from).map(|step| step.kernels as f64).collect();
     let usual = median(&kernels).unwrap_or_default();
     is_known
         && steps.list.iter().all(|step| (step.label, step.batch) == (first.label, first.batch))

@@ -77,6 +77,11 @@ pub fn reads_nothing(name: &str) -> bool {
     ["FillFunctor", "elementwise_kernel_with_index"].iter().any(|sign| name.contains(sign))
 }
 
+/// Whether a copy moves pages of unified memory, which the driver does on its own.
+pub fn is_migration(kind: WorkKind, name: &str) -> bool {
+    matches!(kind, WorkKind::Copy(_)) && name.contains("Unified")
+}
+
 /// Whether a GEMM divides its inner dimension among blocks.
 pub fn is_split_k(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

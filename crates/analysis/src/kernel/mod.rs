@@ -15,6 +15,8 @@ mod tile;
 
 pub use element_type::sums_up_products;
 pub use family::Family;
-pub use kind::{KernelKind, classify, family, family_of_work, is_split_k, is_unfused_elementwise, reads_nothing};
+pub use kind::{
+    KernelKind, classify, family, family_of_work, is_migration, is_split_k, is_unfused_elementwise, reads_nothing,
+};
 pub use short_name::{function_name, short_name};
 pub use tile::Tile;

@@ -7,7 +7,7 @@ use types::{Facts, IdleCause, Nanos, Remark};
 
 use super::costs::Costs;
 use super::graph::Graph;
-use super::node::{CallNode, Node, NodePlace};
+use super::node::{CallNode, Node, NodePlace, Wait};
 use super::schedule::{Binding, Schedule};
 use crate::kernel::{self, Family};
 use crate::statistics::share;
@@ -72,7 +72,11 @@ pub(crate) fn causes(
                     let work = wait.work.node.index();
                     (if wait.until_end { schedule.passed[work] } else { schedule.work[work].start }, wait)
                 });
-                match waited.filter(|(moment, wait)| *moment + wait.work.lag >= span.end && *moment <= span.end) {
+                // By the clock of the device, work may end a little after the call that waited for it.
+                let bound = |(moment, wait): &(Nanos, Wait)| {
+                    *moment + wait.work.lag >= span.end && *moment + wait.work.lag.min(Nanos::ZERO) <= span.end
+                };
+                match waited.filter(bound) {
                     Some((moment, wait)) => {
                         add(moment, span.end, Part::One(PathCause::Host(cause_of(node))));
                         let work = wait.work.node.index();

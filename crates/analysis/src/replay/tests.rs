@@ -209,6 +209,18 @@ fn a_wait_for_work_of_before_the_recording_is_that_work_on_the_critical_path() {
 }
 
 #[test]
+fn work_that_ends_just_after_the_call_that_waits_for_it_is_what_the_critical_path_waits_for() {
+    // The clock of the device is 3 us ahead: the GEMM runs until 103 us, and the wait for it returns at 100 us.
+    let mut timeline =
+        timeline(150_000, &[Launch::new(0, 10_000, 93_000).named(GEMM), Launch::new(105_000, 115_000, 10_000)]);
+    call(&mut timeline, "cudaStreamSynchronize", 10_000, 90_000, None);
+    let path = with(&timeline, |replay| replay.critical_path(replay.unchanged(Basis::Traced)));
+    let of = |cause: PathCause| path.get(&cause).copied().unwrap_or_default().get();
+    assert!(of(PathCause::Work(Family::Gemm)) >= 90_000, "{path:?}");
+    assert!(of(PathCause::Host(IdleCause::Synchronising)) <= 1_000, "{path:?}");
+}
+
+#[test]
 fn collectives_of_before_the_recording_are_waited_for_too() {
     // Compute 0..50, all-reduce 51..151 on its own stream, compute 153..203: launched before the recording. Then some of its own.
     let mut launches = vec![

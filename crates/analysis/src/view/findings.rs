@@ -47,7 +47,8 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
         // Without marked stages the books are of the devices' time, stages or not.
         Some(_) if !marked => {
             let spans = || metrics.breakdown.device_time.iter().map(|time| time.span_ns).sum();
-            (SavingBasis::Devices, replay.and_then(|replay| replay.basis_ns).or_else(|| Some(spans())))
+            let devices = metrics.breakdown.device_time.len();
+            (SavingBasis::Devices(devices), replay.and_then(|replay| replay.basis_ns).or_else(|| Some(spans())))
         }
         Some(_) => {
             let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
@@ -55,14 +56,13 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
         }
         None => (SavingBasis::Run, metrics.times.totals.wall_ns),
     };
+    let of_devices = matches!(basis, SavingBasis::Devices(_));
     let stage = |name: Stage| metrics.times.stages.iter().find(|stage| stage.name == name);
     let inputs = stage(Stage::Prefill).or_else(|| stage(Stage::Decode)).map(|stage| stage.instances);
-    let inputs = inputs
-        .filter(|inputs| *inputs > 1 && basis != SavingBasis::Devices)
-        .and_then(|inputs| i64::try_from(inputs).ok());
+    let inputs = inputs.filter(|inputs| *inputs > 1 && !of_devices).and_then(|inputs| i64::try_from(inputs).ok());
     let per_input_ns = inputs.map(|inputs| Nanos::new(saves_ns.get() / inputs));
     let whole = Saving { saves_ns, share, stage: None, basis, whole_ns, per_input_ns };
-    let wall = |name: Stage| stage(name).and_then(|stage| stage.wall_ns).filter(|_| basis != SavingBasis::Devices);
+    let wall = |name: Stage| stage(name).and_then(|stage| stage.wall_ns).filter(|_| !of_devices);
     Some(of_stage(whole, finding.stage, wall))
 }
 

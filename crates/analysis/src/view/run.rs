@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use types::view::{DeviceTimeView, EngineStepsView, NextStep, RunView, StageView};
 use types::{
-    BytesPerSecond, CopyTime, Count, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepBasis,
-    StepBatch, StepLabel, StepSummary,
+    BytesPerSecond, CopyTime, Count, DeviceTime, Metrics, Nanos, QualityCounter, RunKindName, Severity, Stage,
+    StageSummary, StepBasis, StepBatch, StepLabel, StepSummary,
 };
 
 use crate::numbered;
@@ -16,6 +16,8 @@ use super::{commands, cost_centres, findings, kernels, mean, serving, share, tak
 const UNPLACED: f64 = 0.02;
 /// Says why stages have no utilisation.
 const NO_UTILISATION: &str = "stages_without_utilisation";
+/// Says that launches have no kernels.
+const CUT_OFF: &str = "launches_cut_off";
 
 /// The view of a run.
 pub fn run(metrics: &Metrics) -> RunView<'_> {
@@ -107,6 +109,11 @@ fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
 
 /// Tokens per second of wall time. Steps that make up a stage have its rate, so that a run has one figure for each.
 fn tokens_per_second(metrics: &Metrics, label: Option<StepLabel>, tokens: u64, steps: &[&StepSummary]) -> Option<f64> {
+    // Steps whose kernels were cut off are longer than they seem.
+    let is_cut = |counter: &QualityCounter| counter.counter == CUT_OFF && counter.severity == Severity::Error;
+    if metrics.conclusions.quality.iter().any(is_cut) {
+        return None;
+    }
     let rates = &metrics.times.throughput;
     let wall: Nanos = steps.iter().map(|step| step.wall_ns).sum();
     match label {

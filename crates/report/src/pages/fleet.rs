@@ -28,7 +28,7 @@ pub fn page(fleet: &Fleet) -> Page {
             "Transfer is the median time from the arrival of the last rank to the end of a call. Waiting is the time spent waiting \
              for that rank, summed over calls and averaged over ranks. Both need all ranks of the group.",
         );
-        page.table_or(&collectives(job, PAGE_ROWS), "No collective was found on several ranks.");
+        page.table_or(&collectives(job, PAGE_ROWS), no_collectives(job));
         page.subheading("Critical path over ranks");
         page.table_or(&path(job, PAGE_ROWS), no_path(job));
         page.subheading("Kernels that one rank runs slower");
@@ -215,6 +215,14 @@ fn collectives(job: &FleetJob, most: usize) -> Table {
     table
 }
 
+/// Communication that no call on another rank could be found for is not known to be one rank's own.
+fn no_collectives(job: &FleetJob) -> &'static str {
+    match job.ranks.iter().any(|rank| rank.communication_exposed_ns > types::Nanos::ZERO) {
+        true => "Unknown: the communication of one rank could not be matched with that of another.",
+        false => "No collective was found on several ranks.",
+    }
+}
+
 fn group(row: &FleetCollective) -> String {
     match row.group_size {
         Some(size) if size as usize > row.ranks.len() => format!("{} of {size}", ranges(&row.ranks)),
@@ -292,4 +300,46 @@ pub(crate) fn changes(trend: &Trend) -> Vec<String> {
         )
     };
     trend.changes.iter().map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{ClockBasis, FleetClock, FleetRank, Nanos};
+
+    use super::*;
+
+    #[test]
+    fn communication_that_matches_no_other_is_not_said_to_be_none() {
+        let job = |exposed: i64| FleetJob {
+            job: "job".to_owned(),
+            world_size: Some(2),
+            missing_ranks: Vec::new(),
+            clock: FleetClock { basis: ClockBasis::WallClock, reference_rank: None, uncertainty_ns: None },
+            ranks: vec![FleetRank {
+                rank: Some(0),
+                device_name: None,
+                clock_offset_ns: None,
+                clock_uncertainty_ns: None,
+                span_ns: Nanos::new(10),
+                busy_ns: Nanos::new(exposed),
+                compute_ns: Nanos::ZERO,
+                communication_exposed_ns: Nanos::new(exposed),
+                copies_exposed_ns: Nanos::ZERO,
+                idle: Vec::new(),
+                step_ms: None,
+                arrived_last: None,
+                waited_ns: None,
+                waited_for_ns: None,
+                exchanged_bytes: None,
+                kernel_pace: None,
+            }],
+            collectives: Vec::new(),
+            slow_kernels: Vec::new(),
+            critical_path: Vec::new(),
+            findings: Vec::new(),
+            quality: Vec::new(),
+        };
+        assert!(no_collectives(&job(5)).starts_with("Unknown"));
+        assert_eq!(no_collectives(&job(0)), "No collective was found on several ranks.");
+    }
 }

@@ -2,11 +2,12 @@
 
 use types::{CriticalPathPart, DeviceTime, IdleCause, Nanos, ReplayBasis, ReplayedTime, WhatIf};
 
+use crate::pages::run::critical_path::replayed_whole;
 use crate::render::text::{capital, prose, sentence};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
 use crate::words::idle;
-use crate::words::number::{known, percent, signed, time_share};
+use crate::words::number::{count, known, percent, signed, time_share};
 
 /// Causes of the critical path shown; the others are added up.
 const CAUSES: usize = 8;
@@ -62,7 +63,9 @@ fn caveats(answer: &WhatIf) -> Vec<String> {
 fn replayed(answer: &WhatIf) -> String {
     let replay = &answer.replay;
     let off = known(replay.residual.map(signed));
-    let fit = format!("{} unchanged, {} recorded ({off})", known(replay.replayed_ns), known(replay.measured_ns));
+    let whole = replayed_whole(Some(answer.before.time_ns), &answer.before.device_time);
+    let whole = whole.map(|whole| format!(", {whole}")).unwrap_or_default();
+    let fit = format!("{} unchanged, {} recorded ({off}){whole}", known(replay.replayed_ns), known(replay.measured_ns));
     match replay.basis {
         Some(ReplayBasis::PlainRun) => {
             format!("{fit}; host time is scaled to plain runs of {}", known(replay.basis_ns))
@@ -73,11 +76,8 @@ fn replayed(answer: &WhatIf) -> String {
 
 /// What the changes come to.
 fn predicted(answer: &WhatIf) -> String {
-    let interval = if answer.after_low_ns == answer.after_high_ns {
-        String::new()
-    } else {
-        format!(", between {} and {}", answer.after_low_ns, answer.after_high_ns)
-    };
+    let [low, high] = [answer.after_low_ns, answer.after_high_ns].map(|time| time.to_string());
+    let interval = if low == high { String::new() } else { format!(", between {low} and {high}") };
     let change = known(answer.saves_share.map(|share| signed(-share)));
     format!("{} would become {}{interval} ({change})", answer.before.time_ns, answer.after.time_ns)
 }
@@ -110,15 +110,22 @@ fn sums(answer: &WhatIf) -> Vec<String> {
         sides.iter().any(apart).then(|| (of(&answer.before), of(&answer.after)))
     };
     let (stages, longest) = (answer.before.time_ns, answer.after_high_ns);
+    let several = answer.before.device_time.len();
+    let is_devices = sum(&answer.before, |device| device.span_ns) == answer.before.time_ns;
+    let whole = if is_devices {
+        format!("the replayed time of {}", count(several as u64, "device"))
+    } else {
+        "the time of all stages".to_owned()
+    };
     if let Some((before, after)) = differs(&|side| sum(side, |device| device.span_ns)).filter(|_| has_devices(answer)) {
         lines.push(format!(
-            "device time runs from the first to the last work of each device, {before} before and {after} after; the time of all \
-             stages is {stages} before and {longest} after"
+            "device time runs from the first to the last work of each device, {before} before and {after} after; {whole} \
+             is {stages} before and {longest} after"
         ));
     }
     if let Some((before, after)) = differs(&|side| on_path(side, |_| true)) {
         lines.push(format!(
-            "the critical path covers {before} before and {after} after; the time of all stages is {stages} before and {longest} \
+            "the critical path covers {before} before and {after} after; {whole} is {stages} before and {longest} \
              after"
         ));
     }
@@ -225,5 +232,41 @@ mod tests {
         assert!(
             text.contains("the tables show the upper end of the interval, 9.00 ms; the result above is its middle")
         );
+    }
+
+    #[test]
+    fn times_of_several_devices_are_said_to_be_added_up_and_are_no_stages() {
+        let device = |ordinal: u32| DeviceTime {
+            rank: None,
+            device: types::DeviceId::cuda(ordinal),
+            span_ns: Nanos::new(6_000_000),
+            busy_ns: Nanos::new(6_000_000),
+            late_start_ns: Nanos::ZERO,
+            compute_ns: Nanos::new(6_000_000),
+            communication_exposed_ns: Nanos::ZERO,
+            communication_ns: Nanos::ZERO,
+            communication_awaited_ns: Nanos::ZERO,
+            copies_exposed_ns: Nanos::ZERO,
+            idle_ns: Nanos::ZERO,
+            idle: Vec::new(),
+            copies: Vec::new(),
+        };
+        let mut two = answer();
+        two.before.device_time = vec![device(0), device(1)];
+        let time = sum(&two.before, |device| device.span_ns);
+        (two.before.time_ns, two.replay.measured_ns) = (time, Some(time));
+        let text = terminal(&two);
+        assert!(text.contains("recorded (0%), 2 devices added up"), "{text}");
+        assert!(text.contains("the replayed time of 2 devices is"), "{text}");
+        assert!(!text.contains("stages"), "{text}");
+        two.before.device_time.pop();
+        assert!(terminal(&two).contains("recorded (0%), all stages added up"));
+    }
+
+    #[test]
+    fn an_interval_that_reads_as_one_number_is_none() {
+        let mut answer = answer();
+        (answer.after_low_ns, answer.after_high_ns) = (Nanos::new(8_500_000), Nanos::new(8_500_010));
+        assert!(!terminal(&answer).contains("between"), "{}", terminal(&answer));
     }
 }

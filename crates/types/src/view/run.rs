@@ -274,8 +274,8 @@ pub enum SavingBasis {
     Run,
     /// The stages of a trace.
     Stages,
-    /// The time of all devices.
-    Devices,
+    /// The time of all devices, of which there are so many.
+    Devices(usize),
     /// The profiled pass.
     ProfiledPass,
     /// Plain runs of what was traced.

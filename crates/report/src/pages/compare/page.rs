@@ -210,7 +210,7 @@ fn parts(comparison: &Comparison) -> [(&'static str, &'static str, &[Change]); 7
     [
         ("Where requests of the recorded load spend their time (means)", "part", &comparison.request_parts),
         ("Memory", "memory", &comparison.memory),
-        ("Steps", "step", &comparison.steps),
+        ("Steps (geometric means)", "step", &comparison.steps),
         ("Device time", "device time", &comparison.device_time),
         ("Operators", "operator", &comparison.operators),
         ("Kernels", "kernel", &comparison.kernels),
@@ -259,8 +259,18 @@ fn part_table(noun: &str, changes: &[Change], most_rows: usize, wide: bool) -> T
 
 /// Why no row has an interval, where none has.
 fn no_interval(changes: &[Change]) -> Option<String> {
-    let reason = changes.iter().find_map(|change| change.untested.as_ref()).filter(|_| !tested(changes))?;
-    Some(format!("no interval: {}", prose(reason)))
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in changes.iter().filter(|_| !tested(changes)).filter_map(|change| change.untested.as_ref()) {
+        let reason = prose(reason);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    match reasons.as_slice() {
+        [] => None,
+        [one] => Some(format!("no interval: {one}")),
+        several => Some(format!("no interval, for one of these reasons: {}", several.join("; "))),
+    }
 }
 
 /// What was forecast of the stages of both sides.
@@ -288,6 +298,20 @@ mod tests {
         let wide: Vec<_> = lines.filter(|line| line.chars().count() > WIDTH).collect();
         assert_eq!(wide, Vec::<&str>::new());
         text
+    }
+
+    #[test]
+    fn rows_of_one_side_and_of_the_other_have_reasons_of_their_own() {
+        let rows = |reasons: &[&str]| -> Vec<Change> {
+            let row = sample::repeats().operators[0].clone();
+            let of = |reason: &&str| Change { untested: Some((*reason).into()), ..row.clone() };
+            reasons.iter().map(of).collect()
+        };
+        let said = |reasons: &[&str]| no_interval(&rows(reasons)).unwrap_or_default();
+        assert_eq!(said(&["only the first side has it"; 2]), "no interval: only the first side has it");
+        let both = ["only the first side has it", "only the second side has it"];
+        let expected = "no interval, for one of these reasons: only the first side has it; only the second side has it";
+        assert_eq!(said(&both), expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The critical path of a traced run, and how well it replays.
 
 use types::view::RunView;
-use types::{Nanos, ReplayBasis};
+use types::{DeviceTime, Nanos, ReplayBasis};
 
 use crate::render::Page;
 use crate::render::Table;
@@ -18,8 +18,19 @@ const HARDLY_IDLE: f64 = 0.01;
 /// nothing.
 pub(crate) fn is_busy(run: &RunView<'_>) -> bool {
     let times = &run.metrics.breakdown.device_time;
-    let is_busy = |time: &types::DeviceTime| (time.idle_ns.get() as f64) < time.span_ns.get() as f64 * HARDLY_IDLE;
+    let is_busy = |time: &DeviceTime| (time.idle_ns.get() as f64) < time.span_ns.get() as f64 * HARDLY_IDLE;
     !times.is_empty() && times.iter().all(is_busy)
+}
+
+/// What a replayed time adds up, where it is not simply that of one device.
+pub(crate) fn replayed_whole(measured: Option<Nanos>, devices: &[DeviceTime]) -> Option<String> {
+    let spans: Nanos = devices.iter().map(|device| device.span_ns).sum();
+    match devices.len() {
+        _ if devices.is_empty() || measured.is_none() => None,
+        _ if measured != Some(spans) => Some("all stages added up".to_owned()),
+        1 => None,
+        several => Some(format!("{several} devices added up")),
+    }
 }
 
 /// What sets the time, by cause.
@@ -48,9 +59,12 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let together = together
         .map(|together| format!(" All changes that findings propose, those without an estimate of their own included, save an estimated {together}; not measured."));
     page.paragraph(&format!(
-        "An unchanged replay takes {}; the recorded run took {} ({residual}). {basis}{}",
+        "An unchanged replay takes {}; the recording took {} ({residual}){}. {basis}{}",
         time(replay.replayed_ns),
         time(replay.measured_ns),
+        replayed_whole(replay.measured_ns, &run.metrics.breakdown.device_time)
+            .map(|whole| format!(", {whole}"))
+            .unwrap_or_default(),
         together.unwrap_or_default()
     ));
     if is_busy(run) {

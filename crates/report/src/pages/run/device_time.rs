@@ -21,6 +21,7 @@ pub(super) fn headline(run: &RunView<'_>) -> Option<String> {
         return None;
     }
     let mut text: Vec<String> = devices.iter().take(SENTENCES).map(sentence).collect();
+    text.extend(around(run));
     if devices.len() > SENTENCES {
         text.push(format!(
             "{} more are in the table of device time.",
@@ -28,6 +29,18 @@ pub(super) fn headline(run: &RunView<'_>) -> Option<String> {
         ));
     }
     Some(text.join(" "))
+}
+
+/// How much of a recording lies before the first work of its device or after the last, where that is most of it.
+pub(super) fn around(run: &RunView<'_>) -> Option<String> {
+    let [one] = run.device_time.as_slice() else { return None };
+    let wall = run.metrics.times.totals.wall_ns.filter(|_| run.engine_steps.is_empty())?;
+    let outside = wall - one.time.span_ns;
+    (outside > one.time.span_ns).then(|| {
+        let [wall, outside] = [wall, outside].map(|time| time.to_string());
+        let part = if wall == outside { "nearly all" } else { &outside };
+        format!("The recording takes {wall}, {part} of it before the first work of the device or after the last.")
+    })
 }
 
 /// `cuda:0 was busy for 567 ms of 1.08 s (52.6%). Compute took 560 ms. It was idle for 513 ms; 410 ms of that is launch overhead.`

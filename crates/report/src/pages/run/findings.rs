@@ -19,6 +19,9 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     if run.findings.is_empty() {
         return page.paragraph("None: no rule found enough evidence in this run.");
     }
+    if let Some(devices) = of_devices(run) {
+        page.paragraph(&devices);
+    }
     let found = by_saving(run);
     let (large, small): (Vec<&FindingView<'_>>, Vec<_>) = found.into_iter().partition(|view| matters(view.finding));
     for view in large {
@@ -112,14 +115,26 @@ pub(crate) fn place(view: &FindingView<'_>) -> &'static str {
 }
 
 /// What a saving of the whole is a share of.
-pub(crate) const fn basis(basis: SavingBasis) -> &'static str {
-    match basis {
+pub(crate) fn basis(basis: SavingBasis) -> String {
+    let name = match basis {
         SavingBasis::Run => "the run",
         SavingBasis::Stages => "the time in stages",
-        SavingBasis::Devices => "the traced time",
+        SavingBasis::Devices(devices) if devices > 1 => return format!("the traced time of {devices} devices"),
+        SavingBasis::Devices(_) => "the traced time",
         SavingBasis::ProfiledPass => "the profiled pass",
         SavingBasis::PlainRun => "the run without a profiler",
-    }
+    };
+    name.to_owned()
+}
+
+/// What times and shares of findings are of, where that is more than one device.
+pub(super) fn of_devices(run: &RunView<'_>) -> Option<String> {
+    let devices = run.metrics.breakdown.device_time.len();
+    (devices > 1 && !run.findings.is_empty()).then(|| {
+        format!(
+            "Times of findings are sums over {devices} devices, and shares are of the time of all of them together."
+        )
+    })
 }
 
 /// What acting on a finding saves: `83.1% of decode (210 ms of 252 ms)`.
@@ -127,7 +142,7 @@ pub(crate) fn saving(saving: &Saving) -> String {
     let whole = match (saving.stage, saving.basis) {
         (Some(stage), SavingBasis::ProfiledPass) => format!("{stage} in the profiled pass"),
         (Some(stage), _) => stage.to_string(),
-        (None, basis) => self::basis(basis).to_owned(),
+        (None, basis) => self::basis(basis),
     };
     let of = saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
     let all = if saving.per_input_ns.is_some() { ", all runs" } else { "" };

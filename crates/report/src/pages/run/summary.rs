@@ -3,21 +3,23 @@
 //! What ran, the number that matters, the problem, what to do with what it would give and how sure that is, and what limits
 //! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
 
-use types::Environment;
 use types::view::RunView;
+use types::{DeviceTime, Environment, IdleCause, IdleTime, Nanos};
 
 use super::advice::{Advice, advice, main_finding, problem};
 use super::phrase::{device, extent, imported_facts, model};
-use super::{appendix, caveats, headline, serving};
+use super::{appendix, caveats, device_time, findings, headline, serving};
 use crate::render::Page;
-use crate::render::text::prose;
+use crate::render::text::{capital, prose};
 use crate::words::idle;
 use crate::words::kind::Phrase;
-use crate::words::number::{count, percent, tokens_per_second};
+use crate::words::number::{count, percent, time_share, tokens_per_second};
 use crate::words::rule;
 
 /// Share of the time from which a cause of idle time is worth a word.
 const WORTH_NAMING: f64 = 0.05;
+/// Share of the time from which idle time of unknown cause is the problem.
+const WORTH_EXPLAINING: f64 = 0.1;
 /// Pieces of advice.
 const ADVICE: usize = 3;
 /// Smaller findings named.
@@ -35,7 +37,8 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     page.paragraph(&format!("**What ran.** {}", what_ran(run)));
     page.paragraph(&format!("**The number that matters.** {}", number(run)));
     let advice = advice(run);
-    let problem = problem(run, &advice).unwrap_or_else(|| "No rule found a problem worth acting on.".to_owned());
+    let problem = problem(run, &advice).or_else(|| unexplained(run));
+    let problem = problem.unwrap_or_else(|| "No rule found a problem worth acting on.".to_owned());
     page.paragraph(&format!("**The problem.** {problem}"));
     page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
     page.steps(advice.iter().take(ADVICE).map(Advice::said));
@@ -50,7 +53,7 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
 
 fn what_ran(run: &RunView<'_>) -> String {
     let (metrics, facts) = (run.metrics, imported_facts(run.metrics));
-    let named = metrics.run.model.as_deref().map_or("An unnamed model".to_owned(), prose);
+    let named = metrics.run.model.as_deref().map_or_else(|| capital(model(metrics)), prose);
     let subject = format!("{named} on {}", prose(&device(metrics)));
     let Some(facts) = facts else { return format!("{subject}: {}.", extent(metrics)) };
     let traces = count(facts.sources.len() as u64, "trace");
@@ -77,7 +80,8 @@ fn number(run: &RunView<'_>) -> String {
             let main = one.causes.first().filter(|(_, share)| share.is_some_and(|share| share >= WORTH_NAMING));
             let main = main
                 .map(|(idle, _)| format!("; largest cause of idle time: {} ({})", idle::cause(idle.cause), idle.ns));
-            format!("{busy}{}.", main.unwrap_or_default())
+            let around = device_time::around(run).map(|around| format!(" {around}")).unwrap_or_default();
+            format!("{busy}{}.{around}", main.unwrap_or_default())
         }),
         _ => None,
     };
@@ -91,6 +95,17 @@ fn number(run: &RunView<'_>) -> String {
         _ => headline(run).replace("**", ""),
     };
     [seen, busy.unwrap_or_default()].join(" ").trim().to_owned()
+}
+
+/// Idle time that no rule can speak of, because the recording does not show what caused it.
+fn unexplained(run: &RunView<'_>) -> Option<String> {
+    let times = &run.metrics.breakdown.device_time;
+    let sum = |of: &dyn Fn(&DeviceTime) -> Nanos| -> Nanos { times.iter().map(of).sum() };
+    let unknown = |idle: &&IdleTime| matches!(idle.cause, IdleCause::NotRecorded | IdleCause::HostUnknown);
+    let idle = sum(&|time| time.idle.iter().filter(unknown).map(|idle| idle.ns).sum());
+    let share = time_share(idle, sum(&|time| time.span_ns)).filter(|share| *share >= WORTH_EXPLAINING)?;
+    let devices = if times.len() > 1 { "The GPUs are" } else { "The GPU is" };
+    Some(format!("{devices} idle for {idle} ({}), and the recording does not show why.", percent(Some(share))))
 }
 
 fn introduction(advice: &[Advice<'_>]) -> &'static str {
@@ -130,6 +145,7 @@ fn limits(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
     if advice.iter().any(|one| one.saves.is_some()) {
         said.push("Savings are estimates that do not add up exactly; measure again after each change.".to_owned());
     }
+    said.extend(findings::of_devices(run));
     if !run.data_warnings.is_empty() {
         said.push(format!("The report lists {}.", count(run.data_warnings.len() as u64, "data-quality warning")));
     }
@@ -165,6 +181,47 @@ mod tests {
         };
         assert_ne!(section(&sample::metrics()), section(&sample::without_peak()));
         assert!(section(&sample::empty()).contains("No change with a worthwhile saving is known."));
+    }
+
+    #[test]
+    fn idle_time_of_unknown_cause_is_the_problem_where_no_rule_finds_one() {
+        let mut metrics = sample::empty();
+        let idle =
+            |cause, ns: i64| IdleTime { cause, ns: Nanos::new(ns), longest_ns: Nanos::new(ns), inside: Vec::new() };
+        let of = |unknown: i64| {
+            let (span_ns, unknown) = (Nanos::new(1_000_000), idle(IdleCause::NotRecorded, unknown));
+            DeviceTime {
+                device: types::DeviceId::cuda(0),
+                rank: None,
+                span_ns,
+                busy_ns: span_ns - unknown.ns,
+                idle_ns: unknown.ns,
+                late_start_ns: Nanos::ZERO,
+                compute_ns: span_ns - unknown.ns,
+                communication_ns: Nanos::ZERO,
+                communication_exposed_ns: Nanos::ZERO,
+                communication_awaited_ns: Nanos::ZERO,
+                copies_exposed_ns: Nanos::ZERO,
+                copies: Vec::new(),
+                idle: vec![unknown],
+            }
+        };
+        metrics.breakdown.device_time = vec![of(900_000)];
+        let problem = "**The problem.** The GPU is idle for 900 us (90.0%), and the recording does not show why.";
+        assert!(text(&metrics).contains(problem), "{}", text(&metrics));
+        metrics.breakdown.device_time = vec![of(90_000)];
+        assert!(text(&metrics).contains("No rule found a problem worth acting on."));
+        let around = "of it before the first work of the device or after the last.";
+        for (wall, told) in [
+            (3_000_000, Some("The recording takes 3.00 ms, 2.00 ms ")),
+            (3_000_000_000, Some("The recording takes 3.00 s, nearly all ")),
+            (1_900_000, None),
+        ] {
+            metrics.times.totals.wall_ns = Some(Nanos::new(wall));
+            let text = text(&metrics);
+            let expected = told.map_or(!text.contains(around), |told| text.contains(&(told.to_owned() + around)));
+            assert!(expected, "{text}");
+        }
     }
 
     #[test]
