@@ -197,7 +197,7 @@ fn of_family(family: &Family) -> Vec<Class> {
         home,
         "the positions each query attends to: those with the best scores of its small queries and keys",
     ));
-    let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
+    let delta = "y = out_proj(gated_norm(gated delta rule over q, k, v of conv1d(projections of x)))";
     classes.push(class(names.delta, home, delta));
     classes.push(class(names.forget_gate, home, "decay = -exp(A_log) * softplus(f_b_proj(f_a_proj(x)) + dt_bias)"));
     classes.push(class(
@@ -216,7 +216,8 @@ fn of_family(family: &Family) -> Vec<Class> {
     classes.push(class(names.grouped_linear, home, "y = x W^T, with a separate part of W for each group of heads"));
     let block = "y = feed_forward(norm(self_attn(norm(x, embeddings)))), its projections with adapters of the layer";
     classes.push(class(names.shared_block, home, block));
-    let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
+    let space = "y = out_proj(state-space scan over conv1d of parts of in_proj(x), times silu(gate)), with a norm in front of \
+                 or behind the gate where there is one";
     classes.push(class(names.state_space, home, space));
     let [cross_layer, cross] = names.cross;
     classes.push(class(
@@ -228,7 +229,8 @@ fn of_family(family: &Family) -> Vec<Class> {
     let short = "y = out_proj(c * conv(b * x)) with b, c, x from in_proj(x)";
     classes.push(class(names.short_conv, home, short));
     classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));
-    classes.push(class(names.gated_norm, home, "y = x / sqrt(mean(x^2) + eps) * weight, then times silu(gate)"));
+    let gated = "y = x / sqrt(mean(x^2) + eps) * weight, with the activated gate multiplied in front or behind";
+    classes.push(class(names.gated_norm, home, gated));
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
     classes
 }
@@ -257,7 +259,7 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.encoder, "all layers in sequence"),
         (family.layer, "h = attention(x); y = output(intermediate(h), h)"),
         (attention, "y = output(self(x), x)"),
-        (core, "y = softmax(q k^T / sqrt(d)) v, over all positions"),
+        (core, family.core()),
         (mixed, output),
         (family.intermediate, "y = gelu(dense(x))"),
         (family.output, output),

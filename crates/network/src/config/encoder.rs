@@ -396,7 +396,7 @@ impl EncoderConfig {
             sets: family.sets.map_or(Ok(layers), |name| fields.size_or(name, 1))?.min(layers),
             longest: family.longest(fields)?,
             epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
-            tied_embeddings: fields.ties(true)?,
+            tied_embeddings: head == EncoderHead::Tokens && fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
         })
@@ -404,6 +404,18 @@ impl EncoderConfig {
 }
 
 impl EncoderFamily {
+    /// What the core of attention computes.
+    pub(crate) fn core(&self) -> &'static str {
+        match self.distances {
+            Distances::Nothing => "y = softmax(q k^T / sqrt(d)) v, over all positions",
+            Distances::Buckets => "y = softmax(q k^T / sqrt(d) + bias of the distance) v, over all positions",
+            Distances::Embedded => {
+                "y = softmax((q k^T + q r^T + k r^T) / sqrt(n d)) v, over all positions, with r from embeddings of distances and n \
+                 terms; the file says which"
+            }
+        }
+    }
+
     /// Kinds of segments.
     fn segments(&self, fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
         match self.module {
