@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::config::encoder::{self, EncoderFamily, EncoderVariant};
+use crate::config::encoder::{self, EncoderFamily};
 use crate::config::encoder_decoder::{self, EncoderDecoderFamily};
 use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
 use crate::config::t5::{self, T5Family};
@@ -245,13 +245,19 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (classes, "scores of the whole text, from its first position"),
         (token_classes, "scores of each token"),
     ];
-    let distil = [
-        (model, "transformer(embeddings(tokens))"),
-        (family.embeddings, "y = LayerNorm(words[ids] + positions)"),
+    let flat = [
+        (model, "all layers(embeddings(tokens)), then the pooler where there is one"),
+        (family.embeddings, "y = LayerNorm(words[ids] + positions + segments), each where the family has it"),
         (family.encoder, "all layers in sequence"),
-        (family.layer, "h = sa_layer_norm(x + attention(x)); y = output_layer_norm(h + ffn(h))"),
-        (attention, "y = out_lin(softmax(q k^T / sqrt(d)) v), over all positions"),
-        (family.output, "y = lin2(gelu(lin1(x)))"),
+        (family.layer, "h = norm(x + attention(x)); y = norm(h + feed-forward(h))"),
+        (
+            attention,
+            "y = output(softmax(q k^T / sqrt(d)) v), over all positions; q and k rotated where no table tells positions",
+        ),
+        (family.output, "y = down(activation(first(x))), or down(activation(gate(x)) * up(x))"),
+        (family.pooler, "y = tanh(dense(x)) of the first position"),
+        (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
+        (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
     ];
     let bert = [
         (model, "pooler(encoder(embeddings(tokens))), or the encoder's output if there is a head"),
@@ -267,8 +273,9 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
         (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
         ("ConvLayer", "y = LayerNorm(layer(x) + tanh(conv(x)))"),
+        ("EsmContactPredictionHead", "contacts between residues, which no pass here asks for"),
     ];
-    let parts: &[_] = if family.variant == EncoderVariant::Distil { &distil } else { &bert };
+    let parts: &[_] = if family.flat.is_some() { &flat } else { &bert };
     heads.iter().chain(parts).map(|(name, definition)| class(name, family.home, definition)).collect()
 }
 

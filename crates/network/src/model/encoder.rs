@@ -4,8 +4,8 @@ use types::{ActivationKind, Op};
 
 use super::Prompt;
 use super::decoder::finish;
-use super::distil_layer::DistilLayer;
 use super::encoder_attention::{Distances, attend};
+use super::flat_layer::FlatLayer;
 use crate::config::encoder::{EncoderConfig, EncoderHead, EncoderVariant, Pooled};
 use crate::layer::{Embedding, LayerNorm, Linear};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param, Repetition};
@@ -17,7 +17,8 @@ pub struct Encoder {
     /// The encoder itself; the root where nothing stands beside it.
     model: Module,
     embeddings: Embeddings,
-    encoder: Module,
+    /// What is around the layers, where that is a module of its own.
+    encoder: Option<Module>,
     distances: Option<Distances>,
     layers: Vec<Layer>,
     /// Behind all layers, in the module of the encoder or behind it.
@@ -45,7 +46,7 @@ struct Embeddings {
 #[derive(Debug)]
 enum Layer {
     Bert(Box<BertLayer>),
-    Distil(Box<DistilLayer>),
+    Flat(Box<FlatLayer>),
 }
 
 #[derive(Debug)]
@@ -125,18 +126,28 @@ impl Encoder {
             builder.setting("num_hidden_layers", config.layers);
             builder.setting("num_attention_heads", config.heads);
             let embeddings = Embeddings::new(builder, config);
-            let distil = family.variant == EncoderVariant::Distil;
-            let name = if distil { "transformer" } else { "encoder" };
+            let (name, list) = family.flat.map_or(("encoder", "layer"), |flat| (flat.around, flat.list));
             let last = family.norms_before.map(|[_, _, last]| last);
-            let (encoder, (distances, layers, norm)) = builder.module(name, family.encoder, |builder, module| {
+            let inner = |builder: &mut Builder| {
                 let distances = config.distances.map(|distances| Distances::new(builder, config, distances));
-                let (_, layers) = builder.list("layer", Repetition::Sequential, config.sets, |builder, index| {
+                let (_, layers) = builder.list(list, Repetition::Sequential, config.sets, |builder, index| {
                     Layer::new(builder, index, config)
                 });
                 let inside = last.filter(|last| !last.starts_with('.'));
                 let norm = inside.map(|name| LayerNorm::new(builder, name, config.width, config.epsilon));
-                (module, (distances, layers, norm))
-            });
+                (distances, layers, norm)
+            };
+            let (encoder, (distances, layers, norm)) = if name.is_empty() {
+                (None, inner(builder))
+            } else {
+                builder.module(name, family.encoder, |builder, module| (Some(module), inner(builder)))
+            };
+            if family.module == "esm" {
+                // For contacts between residues, which no head here asks for.
+                builder.module("contact_head", "EsmContactPredictionHead", |builder, _| {
+                    Linear::new(builder, "regression", config.layers * config.heads, 1, true)
+                });
+            }
             let outside = last.and_then(|last| last.strip_prefix('.'));
             let outside = outside.map(|name| LayerNorm::new(builder, name, config.width, config.epsilon));
             let norm = norm.or(outside);
@@ -185,7 +196,7 @@ impl Encoder {
         }
         let run = |b: &mut B| {
             let embedded = self.embeddings.forward(b, &prompt.input, self.config.family.first_position)?;
-            b.scope(self.encoder, &[&embedded], |b| {
+            let layers = |b: &mut B| {
                 let mut x = embedded.clone();
                 let distances = match &self.distances {
                     None => None,
@@ -201,7 +212,11 @@ impl Encoder {
                     };
                 }
                 self.norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, &x))
-            })
+            };
+            match self.encoder {
+                None => layers(b),
+                Some(encoder) => b.scope(encoder, &[&embedded], layers),
+            }
         };
         // The root is entered by whoever reads the network.
         let hidden =
@@ -227,7 +242,8 @@ impl Embeddings {
             let inside =
                 (width != config.width && !bias).then(|| Linear::new(builder, name, width, config.width, bias));
             let normed = if inside.is_some() { config.width } else { width };
-            let norm = family.embedding_norm.then(|| LayerNorm::new(builder, "LayerNorm", normed, config.epsilon));
+            let name = if family.module == "esm" { "layer_norm" } else { "LayerNorm" };
+            let norm = config.embedding_norm.then(|| LayerNorm::new(builder, name, normed, config.epsilon));
             Self { module, words, positions, segments, more, norm, projection: inside, projects_last: bias }
         });
         if bias && width != config.width {
@@ -279,9 +295,9 @@ impl Embeddings {
 
 impl Layer {
     fn new(builder: &mut Builder, index: u64, config: &EncoderConfig) -> Self {
-        match config.family.variant {
-            EncoderVariant::Distil => Self::Distil(Box::new(DistilLayer::new(builder, index, config))),
-            _ => Self::Bert(Box::new(BertLayer::new(builder, index, config))),
+        match config.family.flat {
+            Some(names) => Self::Flat(Box::new(FlatLayer::new(builder, index, config, names))),
+            None => Self::Bert(Box::new(BertLayer::new(builder, index, config))),
         }
     }
 
@@ -294,7 +310,7 @@ impl Layer {
     ) -> Result<B::Tensor, NetworkError> {
         match self {
             Self::Bert(layer) => layer.forward(b, x, config, distances),
-            Self::Distil(layer) => layer.forward(b, x, config),
+            Self::Flat(layer) => layer.forward(b, x, config),
         }
     }
 }
@@ -451,7 +467,8 @@ impl Head {
             }),
             name => builder.module(name, class, |builder, _| {
                 let dense = Linear::new(builder, "dense", width, head_width, true);
-                let norm = LayerNorm::new(builder, "LayerNorm", head_width, config.epsilon);
+                let norm = if name == "lm_head" { "layer_norm" } else { "LayerNorm" };
+                let norm = LayerNorm::new(builder, norm, head_width, config.epsilon);
                 let bias = Some(builder.param("bias", [vocabulary]));
                 let own = (!config.tied_embeddings || head_width != config.embedding_width)
                     .then(|| Linear::new(builder, "decoder", head_width, vocabulary, false));

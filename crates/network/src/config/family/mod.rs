@@ -30,7 +30,7 @@ pub(super) mod seed_oss;
 pub(super) mod sparse;
 pub(super) mod state_space;
 
-pub(in crate::config) use sizes::activation_named;
+pub(in crate::config) use sizes::{activation_named, rotary};
 
 pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
