@@ -111,6 +111,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
+    decoder("OlmoHybridForCausalLM", "olmo_hybrid", |fields| boxed(family::qwen_next::read_olmo(fields))),
     decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
     decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
     decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),

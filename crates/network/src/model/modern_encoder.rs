@@ -145,8 +145,13 @@ impl Layer {
                 }
             });
             let before_feed_forward = normed(builder, "mlp_norm");
-            let names =
-                GatedMlpNames { module: "mlp", class: "ModernBertMLP", projections: ["Wi", "Wi", "Wo"], fused: "Wi" };
+            let names = GatedMlpNames {
+                module: "mlp",
+                class: "ModernBertMLP",
+                projections: ["Wi", "Wi", "Wo"],
+                fused: "Wi",
+                norm: None,
+            };
             let gated = GatedConfig { inner, activation: config.activations[0], bias: biases[1], fused: true };
             let feed_forward = GatedMlp::new(builder, names, width, gated);
             Self { module, before_attention, attention, before_feed_forward, feed_forward }

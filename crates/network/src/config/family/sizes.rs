@@ -292,6 +292,7 @@ pub(in crate::config) fn activation_named(text: &str) -> Option<ActivationKind> 
         "quick_gelu" => ActivationKind::QuickGelu,
         "relu" => ActivationKind::Relu,
         "relu2" => ActivationKind::SquaredRelu,
+        "xielu" => ActivationKind::Xielu,
         _ => return None,
     })
 }
