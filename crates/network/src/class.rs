@@ -249,7 +249,14 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (model, "all layers(embeddings(tokens)), then the pooler where there is one"),
         (family.embeddings, "y = LayerNorm(words[ids] + positions + segments), each where the family has it"),
         (family.encoder, "all layers in sequence"),
-        (family.layer, "h = norm(x + attention(x)); y = norm(h + feed-forward(h))"),
+        (
+            family.layer,
+            if family.flat.is_some_and(|flat| flat.norms_before) {
+                "h = x + attention(norm(x)); y = h + feed-forward(norm(h))"
+            } else {
+                "h = norm(x + attention(x)); y = norm(h + feed-forward(h))"
+            },
+        ),
         (
             attention,
             "y = output(softmax(q k^T / sqrt(d)) v), over all positions; q and k rotated where no table tells positions",
@@ -258,6 +265,7 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.pooler, "y = tanh(dense(x)) of the first position"),
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
         (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
+        ("EuroBertRMSNorm", "y = x / sqrt(mean(x^2) + eps) * weight"),
     ];
     let bert = [
         (model, "pooler(encoder(embeddings(tokens))), or the encoder's output if there is a head"),

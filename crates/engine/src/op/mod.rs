@@ -124,7 +124,10 @@ fn each(x: &Tensor, dims: Vec<usize>, run: impl Fn(&[f32]) -> Vec<f32>) -> Resul
     Tensor::new(run(&x.in_order()?), dims)
 }
 
-fn activation(kind: ActivationKind) -> Result<fn(&[f32]) -> Vec<f32>> {
+/// What is done to each element.
+type Elementwise = fn(&[f32]) -> Vec<f32>;
+
+fn activation(kind: ActivationKind) -> Result<Elementwise> {
     Ok(match kind {
         ActivationKind::Gelu => activation::gelu,
         ActivationKind::GeluTanh => activation::gelu_tanh,

@@ -2,7 +2,7 @@
 
 use types::{ActivationKind, DType};
 
-use super::decoder::RotaryConfig;
+use super::decoder::{NormConfig, NormKind, NormPlacement, RotaryConfig};
 use super::family::{activation_named, rotary};
 use super::fields::{ConfigProblem, Fields};
 use super::quantisation::Quantisation;
@@ -30,6 +30,10 @@ pub struct EncoderConfig {
     pub positions: u64,
     /// Kinds of segments; none where segments are not told apart.
     pub segments: u64,
+    /// Heads of keys and values.
+    pub(crate) key_value_heads: u64,
+    /// Whether a classifier pools: its scores, or one or all positions in front of it.
+    pub(crate) pools: Pools,
     /// Rotary positions, where queries and keys are rotated.
     pub(crate) rotary: Option<RotaryConfig>,
     /// Whether the sum of embeddings is normed.
@@ -74,6 +78,16 @@ pub(crate) enum DistancesConfig {
         /// Taps of the convolution beside the first layer; zero without one.
         kernel: u64,
     },
+}
+
+/// What a classifier pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pools {
+    First,
+    /// The mean of all positions.
+    Mean,
+    /// The mean of the scores of all positions.
+    Scores,
 }
 
 /// What stands behind an encoder.
@@ -140,7 +154,7 @@ pub(crate) struct EncoderFamily {
     pub(crate) flat: Option<&'static FlatLayerNames>,
 }
 
-/// What layers are called that hold attention, a feed-forward and the norms behind both.
+/// What layers are called that hold attention, a feed-forward and the norms of both.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FlatLayerNames {
     /// The module around all layers, where there is one, and the list of them.
@@ -150,8 +164,11 @@ pub(crate) struct FlatLayerNames {
     /// Projections to queries, keys and values, or the one to all three; and that of what comes out.
     pub(crate) inputs: &'static [&'static str],
     pub(crate) output: &'static str,
-    /// Norms behind attention and behind the feed-forward.
+    /// Norms of attention and of the feed-forward, and whether they stand in front.
     pub(crate) norms: [&'static str; 2],
+    pub(crate) norms_before: bool,
+    /// Class and kind of all norms.
+    pub(crate) norm: (&'static str, NormKind),
     pub(crate) feed_forward: &'static str,
     pub(crate) inner: InnerNames,
     pub(crate) down: &'static str,
@@ -205,6 +222,8 @@ pub(crate) enum EncoderVariant {
     Roberta,
     /// No segments, no pooler, and flatter modules.
     Distil,
+    /// Heads of single projections, and classifiers that score every position.
+    Llama,
 }
 
 macro_rules! encoder_family {
@@ -272,6 +291,8 @@ pub(crate) static DISTILBERT: EncoderFamily = EncoderFamily {
         inputs: &["q_lin", "k_lin", "v_lin"],
         output: "out_lin",
         norms: ["sa_layer_norm", "output_layer_norm"],
+        norms_before: false,
+        norm: ("LayerNorm", NormKind::Layer),
         feed_forward: "ffn",
         inner: InnerNames::Plain("lin1"),
         down: "lin2",
@@ -370,6 +391,8 @@ const ROTATED: FlatLayerNames = FlatLayerNames {
     inputs: &["q_proj", "k_proj", "v_proj"],
     output: "o_proj",
     norms: ["post_attention_layernorm", "post_mlp_layernorm"],
+    norms_before: false,
+    norm: ("LayerNorm", NormKind::Layer),
     feed_forward: "mlp",
     inner: InnerNames::Gated(["gate_proj", "up_proj"]),
     down: "down_proj",
@@ -427,6 +450,20 @@ pub(crate) static ESM: EncoderFamily = EncoderFamily {
     rotates: Rotates::Stated,
     ..encoder_family!("Esm", "esm", "esm", 2, EncoderVariant::Roberta)
 };
+/// Llama's layers without a mask.
+pub(crate) static EUROBERT: EncoderFamily = EncoderFamily {
+    embeddings: "",
+    embedding_norm: false,
+    norms_before: Some(["", "", ".norm"]),
+    flat: Some(&FlatLayerNames {
+        norms: ["input_layernorm", "post_attention_layernorm"],
+        norms_before: true,
+        norm: ("EuroBertRMSNorm", NormKind::Rms),
+        biases: [false; 3],
+        ..ROTATED
+    }),
+    ..rotated!("EuroBert", "eurobert", "model", EncoderVariant::Llama)
+};
 
 /// Every family of encoders, by `model_type`.
 pub(crate) static FAMILIES: &[(&str, &EncoderFamily)] = &[
@@ -453,12 +490,19 @@ pub(crate) static FAMILIES: &[(&str, &EncoderFamily)] = &[
     ("gte", &GTE),
     ("new", &NEW),
     ("esm", &ESM),
+    ("eurobert", &EUROBERT),
 ];
 
 /// Most labels that are taken seriously.
 const MOST_LABELS: u64 = 1 << 20;
 
 impl EncoderConfig {
+    /// Its norms.
+    pub(crate) fn norm(&self) -> (&'static str, NormConfig) {
+        let (class, kind) = self.family.flat.map_or(("LayerNorm", NormKind::Layer), |flat| flat.norm);
+        (class, NormConfig { epsilon: self.epsilon, kind, placement: NormPlacement::Before })
+    }
+
     /// Class of the published model.
     pub fn class(&self) -> &'static str {
         let [encoder, tokens, classes, token_classes] = self.family.classes;
@@ -502,6 +546,15 @@ impl EncoderConfig {
         // The gate is another field's or the class's business.
         let known = activation_named(if activation == "swiglu" { "silu" } else { &activation });
         let rotates = family.rotates(fields)?;
+        let llama = family.variant == EncoderVariant::Llama;
+        let key_value_heads = if llama { fields.size_or("num_key_value_heads", heads)? } else { heads };
+        fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
+        for name in ["attention_bias", "mlp_bias", "tie_word_embeddings"] {
+            if llama && fields.flag_or(name, false)? {
+                return Err(fields.wrong(name, true, "false, as in all that was published of this family"));
+            }
+        }
+        let epsilon = if llama { "rms_norm_eps" } else { "layer_norm_eps" };
         let distil = family.variant == EncoderVariant::Distil;
         let inner = if distil { "hidden_dim" } else { "intermediate_size" };
         Ok(Self {
@@ -511,6 +564,8 @@ impl EncoderConfig {
             width,
             layers,
             heads,
+            key_value_heads,
+            pools: family.pools(fields)?,
             inner: fields.size_or(inner, 3072)?,
             rotary: rotates.then(|| rotary(fields, 10_000.0, width / heads)).transpose()?,
             embedding_norm: match family.rotates {
@@ -525,7 +580,7 @@ impl EncoderConfig {
                 Distances::Embedded if !fields.flag_or("position_biased_input", true)? => 0,
                 _ => fields.size_or("max_position_embeddings", 512)?,
             },
-            segments: if distil { 0 } else { family.segments(fields)? },
+            segments: if distil || llama { 0 } else { family.segments(fields)? },
             embedding_width: fields.optional_size(family.widths[0])?.unwrap_or(width),
             head_width: match family.tokens_module {
                 None | Some("") => width,
@@ -535,7 +590,7 @@ impl EncoderConfig {
             distances: family.distances(fields)?,
             sets: family.sets.map_or(Ok(layers), |name| fields.size_or(name, 1))?.min(layers),
             longest: family.longest(fields)?,
-            epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
+            epsilon: fields.number_or(epsilon, 1e-12)?,
             tied_embeddings: head == EncoderHead::Tokens && fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
@@ -585,6 +640,18 @@ impl EncoderFamily {
             return Err(fields.wrong("pack_qkv", false, "true: queries, keys and values from one matrix"));
         }
         Ok(true)
+    }
+
+    fn pools(&self, fields: &Fields<'_>) -> Result<Pools, ConfigProblem> {
+        if self.variant != EncoderVariant::Llama {
+            return Ok(Pools::First);
+        }
+        match fields.optional_text("classifier_pooling")?.as_deref() {
+            None | Some("late") => Ok(Pools::Scores),
+            Some("mean") => Ok(Pools::Mean),
+            Some("bos") => Ok(Pools::First),
+            Some(other) => Err(fields.wrong("classifier_pooling", format!("\"{other}\""), "`late`, `mean` or `bos`")),
+        }
     }
 
     /// Kinds of segments.

@@ -1,8 +1,9 @@
-//! A layer of an encoder in flatter modules than BERT's: attention, a feed-forward, plain or gated, and a norm behind each sum.
+//! A layer of an encoder in flatter modules than BERT's: attention, a feed-forward, plain or gated, and a norm in front of each or
+//! behind each sum.
 
 use super::encoder_attention::attend;
 use crate::config::encoder::{EncoderConfig, FlatLayerNames, InnerNames};
-use crate::layer::{LayerNorm, Linear};
+use crate::layer::{Linear, Norm};
 use crate::{Backend, Builder, Module, NetworkError, Ops};
 
 #[derive(Debug)]
@@ -11,9 +12,9 @@ pub(super) struct FlatLayer {
     attention: Module,
     inputs: Vec<Linear>,
     mixed: Linear,
-    attention_norm: LayerNorm,
+    norms: [Norm; 2],
+    norms_before: bool,
     feed_forward: (Module, Inner, Linear),
-    norm: LayerNorm,
 }
 
 #[derive(Debug)]
@@ -30,19 +31,20 @@ impl FlatLayer {
         config: &EncoderConfig,
         names: &'static FlatLayerNames,
     ) -> Self {
-        let &EncoderConfig { family, width, inner, epsilon, .. } = config;
+        let &EncoderConfig { family, width, inner, .. } = config;
         let [attention_bias, inner_bias, down_bias] = names.biases;
         builder.module(index.to_string(), family.layer, |builder, module| {
             builder.setting("hidden_size", width);
             let (attention, inputs, mixed) = builder.module(names.attention, family.attention[0], |builder, module| {
                 builder.setting("num_attention_heads", config.heads);
-                let each = 3 / names.inputs.len() as u64;
+                let shared = width / config.heads * config.key_value_heads;
+                let outputs = if names.inputs.len() == 1 { [3 * width; 3] } else { [width, shared, shared] };
                 let mut linear = |name, outputs| Linear::new(builder, name, width, outputs, attention_bias);
-                let inputs = names.inputs.iter().map(|name| linear(name, each * width)).collect();
+                let inputs = names.inputs.iter().zip(outputs).map(|(name, outputs)| linear(name, outputs)).collect();
                 (module, inputs, linear(names.output, width))
             });
-            let [behind_attention, behind] = names.norms;
-            let attention_norm = LayerNorm::new(builder, behind_attention, width, epsilon);
+            let (class, norm) = config.norm();
+            let norms = names.norms.map(|name| Norm::new(builder, name, class, width, norm));
             let feed_forward = builder.module(names.feed_forward, family.output, |builder, module| {
                 let mut linear = |name, outputs| Linear::new(builder, name, width, outputs, inner_bias);
                 let into = match &names.inner {
@@ -52,8 +54,7 @@ impl FlatLayer {
                 };
                 (module, into, Linear::new(builder, names.down, inner, width, down_bias))
             });
-            let norm = LayerNorm::new(builder, behind, width, epsilon);
-            Self { module, attention, inputs, mixed, attention_norm, feed_forward, norm }
+            Self { module, attention, inputs, mixed, norms, norms_before: names.norms_before, feed_forward }
         })
     }
 
@@ -63,20 +64,27 @@ impl FlatLayer {
         x: &B::Tensor,
         config: &EncoderConfig,
     ) -> Result<B::Tensor, NetworkError> {
+        let [first, second] = &self.norms;
+        let ahead = |b: &mut B, norm: &Norm, x: &B::Tensor| {
+            if self.norms_before { norm.forward(b, x) } else { Ok(x.clone()) }
+        };
+        let behind = |b: &mut B, norm: &Norm, x: B::Tensor| if self.norms_before { Ok(x) } else { norm.forward(b, &x) };
         b.scope(self.module, &[x], |b| {
-            let mixed = b.scope(self.attention, &[x], |b| {
-                let mixed = attend(b, x, &self.inputs, config, None)?;
+            let given = ahead(b, first, x)?;
+            let mixed = b.scope(self.attention, &[&given], |b| {
+                let mixed = attend(b, &given, &self.inputs, config, None)?;
                 self.mixed.forward(b, &mixed)
             })?;
             let x = b.add(&mixed, x)?;
-            let x = self.attention_norm.forward(b, &x)?;
+            let x = behind(b, first, x)?;
+            let given = ahead(b, second, &x)?;
             let (module, inner, down) = &self.feed_forward;
-            let given = b.scope(*module, &[&x], |b| {
-                let inner = inner.forward(b, &x, config)?;
+            let made = b.scope(*module, &[&given], |b| {
+                let inner = inner.forward(b, &given, config)?;
                 down.forward(b, &inner)
             })?;
-            let x = b.add(&given, &x)?;
-            self.norm.forward(b, &x)
+            let x = b.add(&made, &x)?;
+            behind(b, second, x)
         })
     }
 }
