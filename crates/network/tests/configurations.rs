@@ -218,3 +218,22 @@ fn embedders_whose_classes_are_beside_their_weights_have_the_parameters_of_those
         assert!(refusal(&whole).contains(field), "{field}");
     }
 }
+
+#[test]
+fn sizes_of_single_layers_are_read_or_refused() {
+    let gemma = |more: Value| {
+        let mut config = small(json!({"model_type": "gemma4_text", "head_dim": 16, "hidden_size_per_layer_input": 0,
+            "layer_types": ["sliding_attention", "full_attention"], "attention_k_eq_v": true}));
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config
+    };
+    let older = gemma(json!({"global_head_dim": 32, "num_global_key_value_heads": 1}));
+    let newer = gemma(json!({"per_layer_config": {"01": {"head_dim": 32, "num_key_value_heads": 1}}}));
+    assert_eq!(attentions(&decoder(&newer)), attentions(&decoder(&older)));
+    assert_ne!(attentions(&decoder(&gemma(json!({})))), attentions(&decoder(&older)));
+    for other in [json!({"0": {"head_dim": 32}}), json!({"1": {"intermediate_size": 32}})] {
+        assert!(refusal(&gemma(json!({"per_layer_config": other}))).contains("per_layer_config"));
+    }
+    let llama = small(json!({"model_type": "llama", "per_layer_config": {"1": {"intermediate_size": 32}}}));
+    assert!(refusal(&llama).contains("`per_layer_config`"));
+}

@@ -115,6 +115,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
     decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
     decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),
+    decoder("Gemma4UnifiedForCausalLM", "gemma4_unified_text", |fields| boxed(family::gemma4::read_unified(fields))),
     decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
     decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
     decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
@@ -284,6 +285,14 @@ const OTHER_NAMES: [(&str, &str); 17] = [
 impl Architecture {
     /// Reads a file.
     pub(super) fn read(&self, fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
+        // Sizes of single layers, which any class of transformers takes and only Gemma 4's publishes.
+        if !self.model_type.starts_with("gemma4")
+            && let Some(listed) = fields.optional_object("per_layer_config")?
+            && listed.names().next().is_some()
+        {
+            let expected = "absent or empty: sizes of single layers are not modelled for this family";
+            return Err(fields.wrong("per_layer_config", "stated", expected));
+        }
         match self.read {
             Reader::By(read) => read(fields),
             Reader::Described(row) => boxed(described::read(fields, row)),
