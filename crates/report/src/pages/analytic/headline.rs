@@ -67,6 +67,8 @@ pub(crate) fn workload(report: &AnalyticReport) -> String {
     parts.push(workload.dtype.to_string());
     if workload.seq_len > 0 {
         parts.push(format!("{} attention", attention(workload.attention)));
+    }
+    if workload.seq_len > 0 && generates(report) {
         let logits = match workload.logits {
             LogitsKind::All => "all logits",
             LogitsKind::Last => "last logits",

@@ -329,6 +329,8 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
     row("element type", format!("{} (published weights: {})", workload.dtype, model.dtype));
     if workload.seq_len > 0 {
         row("attention", attention(workload.attention).to_owned());
+    }
+    if workload.seq_len > 0 && generates(report) {
         let logits = match workload.logits {
             LogitsKind::All => "of all prompt positions",
             LogitsKind::Last => "of the last prompt position",
