@@ -24,7 +24,18 @@ PARTS = {"text_config", "vision_config", "audio_config", "thinker_config", "lang
 # What says how a model is used or stored, not how large it is.
 LEFT_OUT = {"dtype", "torch_dtype", "architectures", "id2label", "quantization_config", "is_encoder_decoder", "is_decoder"}
 # Older names that a class takes without listing them in its `attribute_map`.
-OLDER_NAMES = {"bloom": {"hidden_size": "n_embed"}, "falcon": {"hidden_size": "n_embed"}}
+OLDER_NAMES = {
+    "bloom": {"hidden_size": "n_embed"},
+    "falcon": {"hidden_size": "n_embed"},
+    "nomic_bert": {
+        "hidden_act": "activation_function",
+        "hidden_size": "n_embd",
+        "intermediate_size": "n_inner",
+        "layer_norm_eps": "layer_norm_epsilon",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+    },
+}
 # Fields that published files state and a class takes without declaring them.
 UNDECLARED = {
     "deberta-v2": ["conv_kernel_size", "norm_rel_ebd", "position_buckets", "share_att_key"],

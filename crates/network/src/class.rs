@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::config::encoder::{self, EncoderFamily, EncoderVariant};
+use crate::config::encoder::{self, EncoderFamily};
 use crate::config::encoder_decoder::{self, EncoderDecoderFamily};
 use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
 use crate::config::t5::{self, T5Family};
@@ -197,7 +197,7 @@ fn of_family(family: &Family) -> Vec<Class> {
         home,
         "the positions each query attends to: those with the best scores of its small queries and keys",
     ));
-    let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
+    let delta = "y = out_proj(gated_norm(gated delta rule over q, k, v of conv1d(projections of x)))";
     classes.push(class(names.delta, home, delta));
     classes.push(class(names.forget_gate, home, "decay = -exp(A_log) * softplus(f_b_proj(f_a_proj(x)) + dt_bias)"));
     classes.push(class(
@@ -216,7 +216,8 @@ fn of_family(family: &Family) -> Vec<Class> {
     classes.push(class(names.grouped_linear, home, "y = x W^T, with a separate part of W for each group of heads"));
     let block = "y = feed_forward(norm(self_attn(norm(x, embeddings)))), its projections with adapters of the layer";
     classes.push(class(names.shared_block, home, block));
-    let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
+    let space = "y = out_proj(state-space scan over conv1d of parts of in_proj(x), times silu(gate)), with a norm in front of \
+                 or behind the gate where there is one";
     classes.push(class(names.state_space, home, space));
     let [cross_layer, cross] = names.cross;
     classes.push(class(
@@ -228,7 +229,8 @@ fn of_family(family: &Family) -> Vec<Class> {
     let short = "y = out_proj(c * conv(b * x)) with b, c, x from in_proj(x)";
     classes.push(class(names.short_conv, home, short));
     classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));
-    classes.push(class(names.gated_norm, home, "y = x / sqrt(mean(x^2) + eps) * weight, then times silu(gate)"));
+    let gated = "y = x / sqrt(mean(x^2) + eps) * weight, with the activated gate multiplied in front or behind";
+    classes.push(class(names.gated_norm, home, gated));
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
     classes
 }
@@ -243,13 +245,27 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (classes, "scores of the whole text, from its first position"),
         (token_classes, "scores of each token"),
     ];
-    let distil = [
-        (model, "transformer(embeddings(tokens))"),
-        (family.embeddings, "y = LayerNorm(words[ids] + positions)"),
+    let flat = [
+        (model, "all layers(embeddings(tokens)), then the pooler where there is one"),
+        (family.embeddings, "y = LayerNorm(words[ids] + positions + segments), each where the family has it"),
         (family.encoder, "all layers in sequence"),
-        (family.layer, "h = sa_layer_norm(x + attention(x)); y = output_layer_norm(h + ffn(h))"),
-        (attention, "y = out_lin(softmax(q k^T / sqrt(d)) v), over all positions"),
-        (family.output, "y = lin2(gelu(lin1(x)))"),
+        (
+            family.layer,
+            if family.flat.is_some_and(|flat| flat.norms_before) {
+                "h = x + attention(norm(x)); y = h + feed-forward(norm(h))"
+            } else {
+                "h = norm(x + attention(x)); y = norm(h + feed-forward(h))"
+            },
+        ),
+        (
+            attention,
+            "y = output(softmax(q k^T / sqrt(d)) v), over all positions; q and k rotated where no table tells positions",
+        ),
+        (family.output, "y = down(activation(first(x))), or down(activation(gate(x)) * up(x))"),
+        (family.pooler, "y = tanh(dense(x)) of the first position"),
+        (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
+        (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
+        ("EuroBertRMSNorm", "y = x / sqrt(mean(x^2) + eps) * weight"),
     ];
     let bert = [
         (model, "pooler(encoder(embeddings(tokens))), or the encoder's output if there is a head"),
@@ -257,7 +273,7 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.encoder, "all layers in sequence"),
         (family.layer, "h = attention(x); y = output(intermediate(h), h)"),
         (attention, "y = output(self(x), x)"),
-        (core, "y = softmax(q k^T / sqrt(d)) v, over all positions"),
+        (core, family.core()),
         (mixed, output),
         (family.intermediate, "y = gelu(dense(x))"),
         (family.output, output),
@@ -265,8 +281,9 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
         (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, where W is the token embedding table"),
         ("ConvLayer", "y = LayerNorm(layer(x) + tanh(conv(x)))"),
+        ("EsmContactPredictionHead", "contacts between residues, which no pass here asks for"),
     ];
-    let parts: &[_] = if family.variant == EncoderVariant::Distil { &distil } else { &bert };
+    let parts: &[_] = if family.flat.is_some() { &flat } else { &bert };
     heads.iter().chain(parts).map(|(name, definition)| class(name, family.home, definition)).collect()
 }
 

@@ -191,3 +191,49 @@ fn layers_of_decilm_are_as_wide_as_their_blocks_say_and_may_lack_a_part() {
     let linear = json!({"attention": {"replace_with_linear": true}, "ffn": none});
     assert!(refusal(&of(json!([linear, one, one]))).contains("`block_configs[0].attention.replace_with_linear`"));
 }
+
+#[test]
+fn embedders_whose_classes_are_beside_their_weights_have_the_parameters_of_those() {
+    // nomic-embed-text-v1.5 and gte-base-en-v1.5, as their files spell them; the second checkpoint has 136,776,192 elements.
+    let nomic = json!({"architectures": ["NomicBertModel"], "model_type": "nomic_bert", "activation_function": "swiglu",
+        "n_embd": 768, "n_head": 12, "n_inner": 3072, "n_layer": 12, "n_positions": 8192, "layer_norm_epsilon": 1e-12,
+        "prenorm": false, "parallel_block": false, "qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false,
+        "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0, "type_vocab_size": 2, "vocab_size": 30528});
+    assert_eq!(parameters(&nomic), 136_731_648);
+    let gte = json!({"architectures": ["NewModel"], "model_type": "new", "hidden_act": "gelu", "hidden_size": 768,
+        "intermediate_size": 3072, "layer_norm_type": "layer_norm", "layer_norm_eps": 1e-12, "num_attention_heads": 12,
+        "num_hidden_layers": 12, "pack_qkv": true, "position_embedding_type": "rope", "rope_theta": 500_000,
+        "rope_scaling": {"factor": 2.0, "type": "ntk"}, "type_vocab_size": 0, "vocab_size": 30528});
+    assert_eq!(parameters(&gte), 136_776_192);
+    for (whole, field, other) in [
+        (&nomic, "moe_every_n_layers", json!(2)),
+        (&nomic, "prenorm", json!(true)),
+        (&nomic, "rotary_emb_fraction", json!(0.5)),
+        (&gte, "position_embedding_type", json!("absolute")),
+        (&gte, "layer_norm_type", json!("rms_norm")),
+        (&gte, "pack_qkv", json!(false)),
+    ] {
+        let mut whole = whole.clone();
+        whole[field] = other;
+        assert!(refusal(&whole).contains(field), "{field}");
+    }
+}
+
+#[test]
+fn sizes_of_single_layers_are_read_or_refused() {
+    let gemma = |more: Value| {
+        let mut config = small(json!({"model_type": "gemma4_text", "head_dim": 16, "hidden_size_per_layer_input": 0,
+            "layer_types": ["sliding_attention", "full_attention"], "attention_k_eq_v": true}));
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config
+    };
+    let older = gemma(json!({"global_head_dim": 32, "num_global_key_value_heads": 1}));
+    let newer = gemma(json!({"per_layer_config": {"01": {"head_dim": 32, "num_key_value_heads": 1}}}));
+    assert_eq!(attentions(&decoder(&newer)), attentions(&decoder(&older)));
+    assert_ne!(attentions(&decoder(&gemma(json!({})))), attentions(&decoder(&older)));
+    for other in [json!({"0": {"head_dim": 32}}), json!({"1": {"intermediate_size": 32}})] {
+        assert!(refusal(&gemma(json!({"per_layer_config": other}))).contains("per_layer_config"));
+    }
+    let llama = small(json!({"model_type": "llama", "per_layer_config": {"1": {"intermediate_size": 32}}}));
+    assert!(refusal(&llama).contains("`per_layer_config`"));
+}

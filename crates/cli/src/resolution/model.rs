@@ -214,10 +214,36 @@ fn is_path(model: &OsStr) -> bool {
 
 /// What a model without a name is called: its folder where the file has the usual name, else the file.
 fn name_of_file(path: &Path) -> String {
-    let file = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    match folder {
-        Some(folder) if file == "config" && !folder.is_empty() => folder,
-        _ => file,
+    // Links stay as they are: in a cache of models they point to files that are named after their contents.
+    let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if path.file_name().is_none() {
+        path = std::fs::canonicalize(&path).unwrap_or(path);
+    }
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let own = name(&path);
+    // What stands behind another dot belongs to the name, as in `zamba2-2.7b`.
+    let file = own.strip_suffix(".json").or(own.strip_suffix(".gguf")).unwrap_or(&own);
+    let folder = path.parent().filter(|_| own == "config.json").map(name).filter(|folder| !folder.is_empty());
+    folder.unwrap_or_else(|| file.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_without_a_name_is_called_after_its_folder_or_its_file() {
+        for (path, named) in [
+            ("models/zamba2-2.7b", "zamba2-2.7b"),
+            ("models/zamba2-2.7b/config.json", "zamba2-2.7b"),
+            ("models/qwen.json", "qwen"),
+            ("models/qwen2.5-0.5b-Q4_K_M.gguf", "qwen2.5-0.5b-Q4_K_M"),
+        ] {
+            assert_eq!(name_of_file(Path::new(path)), named, "{path}");
+        }
+        let here = std::env::current_dir().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        for path in [".", "./", "config.json"] {
+            assert_eq!(name_of_file(Path::new(path)), here, "{path}");
+        }
     }
 }

@@ -179,8 +179,8 @@ fn of_word(verb: &str, arguments: &[OsString], at: usize) -> Option<UserError> {
 fn is_model(word: &OsStr) -> bool {
     let path = Path::new(word);
     let is_preset = flow::model::presets().iter().any(|preset| word == preset.name);
-    let is_gguf = path.extension().is_some_and(|ending| ending == "gguf");
-    is_preset || is_gguf || path.file_name() == Some("config.json".as_ref()) || path.join("config.json").is_file()
+    let is_file = path.extension().is_some_and(|ending| ending == "gguf" || ending == "json");
+    is_preset || is_file || path.join("config.json").is_file()
 }
 
 /// Whether a word starts as a key of the configuration, whose value is missing.
@@ -240,6 +240,7 @@ mod tests {
         let shown = explained("llm-perf analyze llama-3-8b --hardware h200").unwrap();
         assert!(shown.ends_with("use `llm-perf analyze --model llama-3-8b --hardware h200`"), "{shown}");
         assert!(explained("llm-perf profile model.gguf").unwrap().contains("--model model.gguf"));
+        assert!(explained("llm-perf analyze none.json").unwrap().contains("--model none.json"));
     }
 
     #[test]

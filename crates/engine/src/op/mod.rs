@@ -31,6 +31,7 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
         },
         Op::LatentAttention { .. } => "attention with latent vectors",
         Op::SelectiveScan => "first-generation state-space layers",
+        Op::Activation(ActivationKind::Xielu) => "an activation with learned factors",
         Op::Attention { detail, .. } if detail.chosen == Chosen::Elsewhere => {
             "sparse attention over positions chosen by another layer"
         }
@@ -70,7 +71,7 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
         Op::Interpolate { kind, size } => interpolate::interpolate(inputs[0], kind, size),
         Op::TopK { k } => routing::top(inputs[0], k as usize, &dims),
         Op::LimitGroups { groups, keep, best } => routing::limit_groups(inputs[0], [groups, keep, best]),
-        Op::Activation(kind) => each(inputs[0], dims, activation(kind)),
+        Op::Activation(kind) => each(inputs[0], dims, activation(kind)?),
         Op::Add => join(inputs, &dims, broadcast::add),
         Op::Multiply => join(inputs, &dims, broadcast::multiply),
         Op::Scale { factor } => each(inputs[0], dims, |x| activation::scale(x, factor as f32)),
@@ -123,8 +124,11 @@ fn each(x: &Tensor, dims: Vec<usize>, run: impl Fn(&[f32]) -> Vec<f32>) -> Resul
     Tensor::new(run(&x.in_order()?), dims)
 }
 
-fn activation(kind: ActivationKind) -> fn(&[f32]) -> Vec<f32> {
-    match kind {
+/// What is done to each element.
+type Elementwise = fn(&[f32]) -> Vec<f32>;
+
+fn activation(kind: ActivationKind) -> Result<Elementwise> {
+    Ok(match kind {
         ActivationKind::Gelu => activation::gelu,
         ActivationKind::GeluTanh => activation::gelu_tanh,
         ActivationKind::Sigmoid => activation::logistic,
@@ -132,5 +136,6 @@ fn activation(kind: ActivationKind) -> fn(&[f32]) -> Vec<f32> {
         ActivationKind::Silu => activation::silu,
         ActivationKind::Relu => activation::relu,
         ActivationKind::SquaredRelu => activation::squared_relu,
-    }
+        ActivationKind::Xielu => return Err(ComputeError::new("xielu is not computed")),
+    })
 }

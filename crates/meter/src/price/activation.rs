@@ -8,11 +8,13 @@ use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "gelu: x / 2 * (1 + erf(x / sqrt(2))); gelu_tanh: x / 2 * (1 + tanh(c * (x + 0.044715 x^3))); quick_gelu: x / (1 + exp(-1.702 x)); silu: x / (1 + exp(-x)); \
-                 sigmoid: 1 / (1 + exp(-x)); relu: max(x, 0); squared_relu: max(x, 0)^2",
+                 sigmoid: 1 / (1 + exp(-x)); relu: max(x, 0); squared_relu: max(x, 0)^2; xielu: p x^2 + x / 2 where x > 0, else \
+                 n (exp(x) - 1 - x) + x / 2",
     text: "Operations per element, a transcendental function as one. gelu: multiply, erf, add, two multiplies: 5. \
            gelu_tanh: three multiplies for the cube, add, multiply, tanh, add, two multiplies: 9. \
            quick_gelu: multiply, exp, add, divide: 4. silu: negation folded, exp, add, divide: 3. \
-           sigmoid: exp, add, divide: 3. relu: 1. squared_relu: 2.",
+           sigmoid: exp, add, divide: 3. relu: 1. squared_relu: 2. xielu: comparison, exp, two subtractions, two multiplies, add: 7, the \
+           longer of its two sides.",
     source: "counted from the definitions; Hendrycks and Gimpel 2016, Gaussian Error Linear Units",
 };
 
@@ -37,6 +39,7 @@ pub(super) fn terms(call: &Call<'_>, kind: ActivationKind) -> Vec<Term> {
         ActivationKind::Silu | ActivationKind::Sigmoid => term!(FlopsVector, [N], 3 * N),
         ActivationKind::Relu => term!(FlopsVector, [N], N),
         ActivationKind::SquaredRelu => term!(FlopsVector, [N], 2 * N),
+        ActivationKind::Xielu => term!(FlopsVector, [N], 7 * N),
     };
     streamed(call, [flops])
 }
@@ -45,7 +48,7 @@ pub(super) fn terms(call: &Call<'_>, kind: ActivationKind) -> Vec<Term> {
 mod tests {
     use types::{ActivationKind, Bytes, Flops, Op};
 
-    use crate::price::sample::{activation, cost};
+    use crate::price::sample::{activation, cost, weight};
 
     #[test]
     fn every_kind_streams_its_input_once() {
@@ -62,5 +65,7 @@ mod tests {
             assert_eq!(cost.flops_vector, Flops::new(10 * each));
             assert_eq!(cost.bytes.total(), Bytes::new(40));
         }
+        let cost = cost(Op::Activation(ActivationKind::Xielu), &[activation([10]), weight([1]), weight([1])]);
+        assert_eq!((cost.flops_vector, cost.bytes.total()), (Flops::new(70), Bytes::new(44)));
     }
 }

@@ -111,9 +111,11 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
+    decoder("OlmoHybridForCausalLM", "olmo_hybrid", |fields| boxed(family::qwen_next::read_olmo(fields))),
     decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
     decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
     decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),
+    decoder("Gemma4UnifiedForCausalLM", "gemma4_unified_text", |fields| boxed(family::gemma4::read_unified(fields))),
     decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
     decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
     decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
@@ -283,6 +285,14 @@ const OTHER_NAMES: [(&str, &str); 17] = [
 impl Architecture {
     /// Reads a file.
     pub(super) fn read(&self, fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
+        // Sizes of single layers, which any class of transformers takes and only Gemma 4's publishes.
+        if !self.model_type.starts_with("gemma4")
+            && let Some(listed) = fields.optional_object("per_layer_config")?
+            && listed.names().next().is_some()
+        {
+            let expected = "absent or empty: sizes of single layers are not modelled for this family";
+            return Err(fields.wrong("per_layer_config", "stated", expected));
+        }
         match self.read {
             Reader::By(read) => read(fields),
             Reader::Described(row) => boxed(described::read(fields, row)),
@@ -317,21 +327,14 @@ impl Architecture {
         let found = architectures().iter().find(exact).or_else(|| architectures().iter().find(spelt));
         found.ok_or_else(|| {
             let class = named.into_iter().next();
-            let class_of = |kind: &str| {
-                architectures().iter().find(|known| known.model_type == kind).map_or("", |known| known.name)
-            };
-            // A misspelt name is the name; any other is known by what the model is built of.
-            let spelt = match (&class, &model_type) {
-                (Some(class), _) => nearest(class, supported()),
-                (None, kind) => class_of(nearest(kind.as_deref().unwrap_or_default(), families())),
-            };
-            let is_misspelt = class.as_deref().is_some_and(|class| strsim::levenshtein(class, spelt) <= 2);
-            let nearest = missing::alike(fields).filter(|_| !is_misspelt).map_or(spelt, class_of);
+            let asked = class.clone().or(model_type).unwrap_or_default();
+            let nearest = misspelt(&asked)
+                .or_else(|| missing::alike(fields).map(class_of))
+                .or_else(|| types::nearest(&stem(&asked), families()).map(class_of));
             ConfigProblem::UnknownArchitecture {
-                asked: class.or(model_type).unwrap_or_default(),
-                nearest: nearest.to_owned(),
-                missing: missing::parts(fields, nearest.ends_with("ForConditionalGeneration")),
-                known: families().collect::<Vec<_>>().join(", "),
+                asked,
+                nearest,
+                missing: missing::parts(fields, nearest.is_some_and(|name| name.ends_with("ForConditionalGeneration"))),
             }
         })
     }
@@ -375,12 +378,14 @@ pub(super) fn decoder_head(fields: &Fields<'_>, read: &str) -> Result<DecoderHea
     }
 }
 
-/// The known name most like `asked`.
-pub(super) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
-    known
-        .max_by(|a, b| {
-            let likeness = |name: &str| strsim::jaro_winkler(&asked.to_lowercase(), &name.to_lowercase());
-            likeness(a).total_cmp(&likeness(b))
-        })
-        .unwrap_or_default()
+/// The class of a family.
+fn class_of(kind: &str) -> &'static str {
+    architectures().iter().find(|known| known.model_type == kind).map_or("", |known| known.name)
+}
+
+/// The known class that differs from `asked` in a letter or two.
+fn misspelt(asked: &str) -> Option<&'static str> {
+    const MOST: usize = 2;
+    let distance = |name: &&str| strsim::levenshtein(asked, name);
+    supported().min_by_key(distance).filter(|name| distance(name) <= MOST)
 }

@@ -210,6 +210,10 @@ pub enum NormPlacement {
     Around,
     /// Behind both, before the outputs are added.
     After,
+    /// Behind both in layers whose attention has a softmax, in front of both in those of linear attention.
+    AfterSoftmax,
+    /// In front of both, and in front of the last projection of each.
+    Inside,
     /// In front: attention and feed-forward are given the same input, and both outputs are added to it.
     Parallel {
         /// Whether the feed-forward has a norm of its own.

@@ -2,7 +2,8 @@
 
 use types::{ActivationKind, DType};
 
-use super::family::activation_named;
+use super::decoder::{NormConfig, NormKind, NormPlacement, RotaryConfig};
+use super::family::{activation_named, rotary};
 use super::fields::{ConfigProblem, Fields};
 use super::quantisation::Quantisation;
 
@@ -29,6 +30,14 @@ pub struct EncoderConfig {
     pub positions: u64,
     /// Kinds of segments; none where segments are not told apart.
     pub segments: u64,
+    /// Heads of keys and values.
+    pub(crate) key_value_heads: u64,
+    /// Whether a classifier pools: its scores, or one or all positions in front of it.
+    pub(crate) pools: Pools,
+    /// Rotary positions, where queries and keys are rotated.
+    pub(crate) rotary: Option<RotaryConfig>,
+    /// Whether the sum of embeddings is normed.
+    pub(crate) embedding_norm: bool,
     /// Width of the tables of embeddings, which are projected to that of the hidden states where it is another.
     pub embedding_width: u64,
     /// Width of what stands in front of the scores of tokens.
@@ -69,6 +78,16 @@ pub(crate) enum DistancesConfig {
         /// Taps of the convolution beside the first layer; zero without one.
         kernel: u64,
     },
+}
+
+/// What a classifier pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pools {
+    First,
+    /// The mean of all positions.
+    Mean,
+    /// The mean of the scores of all positions.
+    Scores,
 }
 
 /// What stands behind an encoder.
@@ -129,6 +148,51 @@ pub(crate) struct EncoderFamily {
     distances: Distances,
     /// The field that says how many sets of weights the layers share.
     sets: Option<&'static str>,
+    /// Which families rotate queries and keys.
+    rotates: Rotates,
+    /// Layers whose modules are flatter than those of BERT.
+    pub(crate) flat: Option<&'static FlatLayerNames>,
+}
+
+/// What layers are called that hold attention, a feed-forward and the norms of both.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FlatLayerNames {
+    /// The module around all layers, where there is one, and the list of them.
+    pub(crate) around: &'static str,
+    pub(crate) list: &'static str,
+    pub(crate) attention: &'static str,
+    /// Projections to queries, keys and values, or the one to all three; and that of what comes out.
+    pub(crate) inputs: &'static [&'static str],
+    pub(crate) output: &'static str,
+    /// Norms of attention and of the feed-forward, and whether they stand in front.
+    pub(crate) norms: [&'static str; 2],
+    pub(crate) norms_before: bool,
+    /// Class and kind of all norms.
+    pub(crate) norm: (&'static str, NormKind),
+    pub(crate) feed_forward: &'static str,
+    pub(crate) inner: InnerNames,
+    pub(crate) down: &'static str,
+    /// Biases of attention, into the feed-forward and out of it.
+    pub(crate) biases: [bool; 3],
+}
+
+/// Projections into a feed-forward.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum InnerNames {
+    Plain(&'static str),
+    /// Gate and up.
+    Gated([&'static str; 2]),
+    /// One for both.
+    Fused(&'static str),
+}
+
+/// Which encoders rotate queries and keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rotates {
+    Never,
+    Always,
+    /// Those whose `position_embedding_type` is `rotary`.
+    Stated,
 }
 
 /// Whether a pooler stands behind an encoder.
@@ -158,6 +222,8 @@ pub(crate) enum EncoderVariant {
     Roberta,
     /// No segments, no pooler, and flatter modules.
     Distil,
+    /// Heads of single projections, and classifiers that score every position.
+    Llama,
 }
 
 macro_rules! encoder_family {
@@ -195,6 +261,8 @@ macro_rules! encoder_family {
             tables: &[],
             distances: Distances::Nothing,
             sets: None,
+            rotates: Rotates::Never,
+            flat: None,
         }
     };
 }
@@ -216,6 +284,20 @@ pub(crate) static DISTILBERT: EncoderFamily = EncoderFamily {
     layer: "TransformerBlock",
     attention: ["DistilBertSelfAttention"; 3],
     output: "FFN",
+    flat: Some(&FlatLayerNames {
+        around: "transformer",
+        list: "layer",
+        attention: "attention",
+        inputs: &["q_lin", "k_lin", "v_lin"],
+        output: "out_lin",
+        norms: ["sa_layer_norm", "output_layer_norm"],
+        norms_before: false,
+        norm: ("LayerNorm", NormKind::Layer),
+        feed_forward: "ffn",
+        inner: InnerNames::Plain("lin1"),
+        down: "lin2",
+        biases: [true; 3],
+    }),
     ..encoder_family!("DistilBert", "distilbert", "distilbert", 0, EncoderVariant::Distil)
 };
 
@@ -302,6 +384,87 @@ pub(crate) static DEBERTA_V2: EncoderFamily = EncoderFamily {
     ..encoder_family!("DebertaV2", "deberta_v2", "deberta", 0, EncoderVariant::Bert)
 };
 
+const ROTATED: FlatLayerNames = FlatLayerNames {
+    around: "",
+    list: "layers",
+    attention: "self_attn",
+    inputs: &["q_proj", "k_proj", "v_proj"],
+    output: "o_proj",
+    norms: ["post_attention_layernorm", "post_mlp_layernorm"],
+    norms_before: false,
+    norm: ("LayerNorm", NormKind::Layer),
+    feed_forward: "mlp",
+    inner: InnerNames::Gated(["gate_proj", "up_proj"]),
+    down: "down_proj",
+    biases: [true; 3],
+};
+/// Of a family with `ROTATED` layers.
+macro_rules! rotated {
+    ($prefix:literal, $package:literal, $module:literal, $variant:expr) => {
+        EncoderFamily {
+            attention: [concat!($prefix, "Attention"); 3],
+            output: concat!($prefix, "MLP"),
+            pooled: Pooled::Never,
+            rotates: Rotates::Always,
+            ..encoder_family!($prefix, $package, $module, 0, $variant)
+        }
+    };
+}
+
+pub(crate) static JINA: EncoderFamily = EncoderFamily {
+    pooled: Pooled::Alone,
+    flat: Some(&FlatLayerNames { inner: InnerNames::Plain("fc1"), down: "fc2", ..ROTATED }),
+    ..rotated!("JinaEmbeddingsV3", "jina_embeddings_v3", "roberta", EncoderVariant::Roberta)
+};
+pub(crate) static NOMIC: EncoderFamily = EncoderFamily {
+    flat: Some(&FlatLayerNames { biases: [false; 3], ..ROTATED }),
+    ..rotated!("NomicBert", "nomic_bert", "nomic_bert", EncoderVariant::Bert)
+};
+pub(crate) static GTE: EncoderFamily = EncoderFamily {
+    tokens_module: Some("lm_head"),
+    heads: ["GteClassificationHead", "GteLMHead"],
+    flat: Some(&FlatLayerNames { biases: [true, false, true], ..ROTATED }),
+    ..rotated!("Gte", "gte", "gte", EncoderVariant::Bert)
+};
+/// GTE as it is published beside its weights.
+pub(crate) static NEW: EncoderFamily = EncoderFamily {
+    home: "modeling",
+    tokens_module: Some("lm_head"),
+    heads: ["NewClassificationHead", "NewLMPredictionHead"],
+    output: "NewGatedMLP",
+    flat: Some(&FlatLayerNames {
+        around: "encoder",
+        list: "layer",
+        attention: "attention",
+        inputs: &["qkv_proj"],
+        norms: ["attn_ln", "mlp_ln"],
+        inner: InnerNames::Fused("up_gate_proj"),
+        biases: [true, false, true],
+        ..ROTATED
+    }),
+    ..rotated!("New", "new", "new", EncoderVariant::Bert)
+};
+pub(crate) static ESM: EncoderFamily = EncoderFamily {
+    embedding_norm: false,
+    norms_before: Some(["LayerNorm", "LayerNorm", "emb_layer_norm_after"]),
+    rotates: Rotates::Stated,
+    ..encoder_family!("Esm", "esm", "esm", 2, EncoderVariant::Roberta)
+};
+/// Llama's layers without a mask.
+pub(crate) static EUROBERT: EncoderFamily = EncoderFamily {
+    embeddings: "",
+    embedding_norm: false,
+    norms_before: Some(["", "", ".norm"]),
+    flat: Some(&FlatLayerNames {
+        norms: ["input_layernorm", "post_attention_layernorm"],
+        norms_before: true,
+        norm: ("EuroBertRMSNorm", NormKind::Rms),
+        biases: [false; 3],
+        ..ROTATED
+    }),
+    ..rotated!("EuroBert", "eurobert", "model", EncoderVariant::Llama)
+};
+
 /// Every family of encoders, by `model_type`.
 pub(crate) static FAMILIES: &[(&str, &EncoderFamily)] = &[
     ("bert", &BERT),
@@ -322,12 +485,24 @@ pub(crate) static FAMILIES: &[(&str, &EncoderFamily)] = &[
     ("albert", &ALBERT),
     ("bert-generation", &BERT_GENERATION),
     ("deberta-v2", &DEBERTA_V2),
+    ("jina_embeddings_v3", &JINA),
+    ("nomic_bert", &NOMIC),
+    ("gte", &GTE),
+    ("new", &NEW),
+    ("esm", &ESM),
+    ("eurobert", &EUROBERT),
 ];
 
 /// Most labels that are taken seriously.
 const MOST_LABELS: u64 = 1 << 20;
 
 impl EncoderConfig {
+    /// Its norms.
+    pub(crate) fn norm(&self) -> (&'static str, NormConfig) {
+        let (class, kind) = self.family.flat.map_or(("LayerNorm", NormKind::Layer), |flat| flat.norm);
+        (class, NormConfig { epsilon: self.epsilon, kind, placement: NormPlacement::Before })
+    }
+
     /// Class of the published model.
     pub fn class(&self) -> &'static str {
         let [encoder, tokens, classes, token_classes] = self.family.classes;
@@ -368,24 +543,44 @@ impl EncoderConfig {
         fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
         let name = fields.spelling(&["hidden_act", "activation"]).unwrap_or("hidden_act");
         let activation = fields.optional_text(name)?.unwrap_or_else(|| "gelu".to_owned());
-        let known = activation_named(&activation);
+        // The gate is another field's or the class's business.
+        let known = activation_named(if activation == "swiglu" { "silu" } else { &activation });
+        let rotates = family.rotates(fields)?;
+        let llama = family.variant == EncoderVariant::Llama;
+        let key_value_heads = if llama { fields.size_or("num_key_value_heads", heads)? } else { heads };
+        fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
+        for name in ["attention_bias", "mlp_bias", "tie_word_embeddings"] {
+            if llama && fields.flag_or(name, false)? {
+                return Err(fields.wrong(name, true, "false, as in all that was published of this family"));
+            }
+        }
+        let epsilon = if llama { "rms_norm_eps" } else { "layer_norm_eps" };
         let distil = family.variant == EncoderVariant::Distil;
         let inner = if distil { "hidden_dim" } else { "intermediate_size" };
         Ok(Self {
             family,
             head,
-            vocabulary: fields.size_or("vocab_size", 30522)?,
+            vocabulary: fields.size("vocab_size")?,
             width,
             layers,
             heads,
+            key_value_heads,
+            pools: family.pools(fields)?,
             inner: fields.size_or(inner, 3072)?,
-            activation: known.ok_or_else(|| fields.wrong(name, activation, "gelu, relu or silu"))?,
-            positions: if family.distances != Distances::Embedded || fields.flag_or("position_biased_input", true)? {
-                fields.size_or("max_position_embeddings", 512)?
-            } else {
-                0
+            rotary: rotates.then(|| rotary(fields, 10_000.0, width / heads)).transpose()?,
+            embedding_norm: match family.rotates {
+                Rotates::Stated => {
+                    fields.flag_or("emb_layer_norm_before", fields.left_open("emb_layer_norm_before", false))?
+                }
+                _ => family.embedding_norm,
             },
-            segments: if distil { 0 } else { family.segments(fields)? },
+            activation: known.ok_or_else(|| fields.wrong(name, activation, "gelu, relu or silu"))?,
+            positions: match family.distances {
+                _ if rotates => 0,
+                Distances::Embedded if !fields.flag_or("position_biased_input", true)? => 0,
+                _ => fields.size_or("max_position_embeddings", 512)?,
+            },
+            segments: if distil || llama { 0 } else { family.segments(fields)? },
             embedding_width: fields.optional_size(family.widths[0])?.unwrap_or(width),
             head_width: match family.tokens_module {
                 None | Some("") => width,
@@ -395,8 +590,8 @@ impl EncoderConfig {
             distances: family.distances(fields)?,
             sets: family.sets.map_or(Ok(layers), |name| fields.size_or(name, 1))?.min(layers),
             longest: family.longest(fields)?,
-            epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
-            tied_embeddings: fields.ties(true)?,
+            epsilon: fields.number_or(epsilon, 1e-12)?,
+            tied_embeddings: head == EncoderHead::Tokens && fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
             quantisation: None,
         })
@@ -404,10 +599,66 @@ impl EncoderConfig {
 }
 
 impl EncoderFamily {
+    /// What the core of attention computes.
+    pub(crate) fn core(&self) -> &'static str {
+        match self.distances {
+            Distances::Nothing => "y = softmax(q k^T / sqrt(d)) v, over all positions",
+            Distances::Buckets => "y = softmax(q k^T / sqrt(d) + bias of the distance) v, over all positions",
+            Distances::Embedded => {
+                "y = softmax((q k^T + q r^T + k r^T) / sqrt(n d)) v, over all positions, with r from embeddings of distances and n \
+                 terms; the file says which"
+            }
+        }
+    }
+
+    /// Whether queries and keys are rotated; what a published file may state and is not modelled is refused.
+    fn rotates(&self, fields: &Fields<'_>) -> Result<bool, ConfigProblem> {
+        if self.rotates == Rotates::Never {
+            return Ok(false);
+        }
+        const OTHER_LAYERS: &[&str] =
+            &["prenorm", "parallel_block", "moe_every_n_layers", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias"];
+        if let Some(name) = fields.stated().find(|name| OTHER_LAYERS.contains(name)) {
+            return Err(fields.wrong(name, "set", "false or absent: such layers of this family are not modelled"));
+        }
+        let kind = fields.optional_text("position_embedding_type")?;
+        if self.rotates == Rotates::Stated {
+            return Ok(kind.as_deref() == Some("rotary"));
+        }
+        // Files beside other code say how they differ.
+        if let Some(kind) = kind.filter(|kind| self.home == "modeling" && kind != "rope") {
+            return Err(fields.wrong("position_embedding_type", format!("\"{kind}\""), "`rope`"));
+        }
+        if let Some(norm) = fields.optional_text("layer_norm_type")?.filter(|norm| norm != "layer_norm") {
+            return Err(fields.wrong("layer_norm_type", format!("\"{norm}\""), "`layer_norm`"));
+        }
+        let rotated = fields.number_or("rotary_emb_fraction", 1.0)?;
+        if rotated != 1.0 {
+            return Err(fields.wrong("rotary_emb_fraction", rotated, "1: parts of heads are not modelled"));
+        }
+        if !fields.flag_or("pack_qkv", true)? {
+            return Err(fields.wrong("pack_qkv", false, "true: queries, keys and values from one matrix"));
+        }
+        Ok(true)
+    }
+
+    fn pools(&self, fields: &Fields<'_>) -> Result<Pools, ConfigProblem> {
+        if self.variant != EncoderVariant::Llama {
+            return Ok(Pools::First);
+        }
+        match fields.optional_text("classifier_pooling")?.as_deref() {
+            None | Some("late") => Ok(Pools::Scores),
+            Some("mean") => Ok(Pools::Mean),
+            Some("bos") => Ok(Pools::First),
+            Some(other) => Err(fields.wrong("classifier_pooling", format!("\"{other}\""), "`late`, `mean` or `bos`")),
+        }
+    }
+
     /// Kinds of segments.
     fn segments(&self, fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
         match self.module {
-            "mpnet" => Ok(0),
+            "mpnet" | "esm" => Ok(0),
+            "gte" | "new" => fields.count_or("type_vocab_size", 1),
             "bert" if self.tokens_module == Some("") => Ok(0),
             "deberta" => fields.count_or("type_vocab_size", 0),
             _ => fields.size_or("type_vocab_size", 2),

@@ -30,23 +30,21 @@ pub enum ConfigProblem {
         /// What the parser says.
         message: String,
     },
+    /// Nothing.
+    #[error("the file is empty")]
+    Empty,
     /// JSON, but no object.
     #[error("expected a JSON object at the top level")]
     NotAnObject,
     /// A network that is not known here.
-    #[error(
-        "architecture `{asked}` is not supported; the nearest is `{nearest}`; it would need {missing}; to model it as the nearest, \
-         set `architectures` to [\"{nearest}\"] in a copy of the file (supported families: {known})"
-    )]
+    #[error("architecture `{asked}` is not supported{}{}", like(*nearest), needs(missing))]
     UnknownArchitecture {
         /// What the file names.
         asked: String,
-        /// The most similar known one.
-        nearest: String,
-        /// What would have to be added for it.
-        missing: String,
-        /// All known ones.
-        known: String,
+        /// A known one that it resembles.
+        nearest: Option<&'static str>,
+        /// What its fields say would have to be added for it.
+        missing: Vec<String>,
     },
     /// A field that must be there.
     #[error("field `{field}` is missing; expected {expected}")]
@@ -68,6 +66,14 @@ pub enum ConfigProblem {
     },
 }
 
+fn like(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; the nearest is `{nearest}`")).unwrap_or_default()
+}
+
+fn needs(missing: &[String]) -> String {
+    if missing.is_empty() { String::new() } else { format!("; it would need at least {}", missing.join(", ")) }
+}
+
 /// What is wrong with a configuration, and in which file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
@@ -80,6 +86,21 @@ pub struct ConfigError {
 impl Failure for ConfigError {
     fn exit(&self) -> Exit {
         Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        const FAMILIES: &str = "`llm-perf models` lists the supported families";
+        match &self.problem {
+            ConfigProblem::Empty => Some("copy it again".to_owned()),
+            ConfigProblem::Syntax { message, .. } if message.starts_with("EOF") => {
+                Some("the file may be truncated; copy it again".to_owned())
+            }
+            ConfigProblem::UnknownArchitecture { nearest: None, .. } => Some(FAMILIES.to_owned()),
+            ConfigProblem::UnknownArchitecture { nearest: Some(nearest), .. } => Some(format!(
+                "to model it as the nearest, set `architectures` to [\"{nearest}\"] in a copy of the file; {FAMILIES}"
+            )),
+            _ => None,
+        }
     }
 }
 
@@ -472,7 +493,8 @@ impl<'a> Fields<'a> {
     }
 
     fn as_size(&self, name: &str, value: &Value) -> Result<u64, ConfigProblem> {
-        if value.as_u64().is_some_and(|size| size > LARGEST_SIZE) {
+        // What is past 64 bits is read as a float.
+        if value.as_f64().is_some_and(|size| size > LARGEST_SIZE as f64) {
             return Err(self.invalid(name, value, &format!("at most {LARGEST_SIZE}")));
         }
         value

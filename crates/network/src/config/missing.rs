@@ -43,7 +43,7 @@ pub(super) fn alike(fields: &Fields<'_>) -> Option<&'static str> {
 }
 
 /// What is missing, in words. `sees` says whether the nearest known one has a vision encoder.
-pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> String {
+pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in stated(fields) {
         if let Some((_, part)) = PARTS.iter().find(|(start, _)| name.starts_with(start))
@@ -55,11 +55,7 @@ pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> String {
             found.push("its vision encoder (`vision_config`)".to_owned());
         }
     }
-    if found.is_empty() {
-        "support for its config fields".to_owned()
-    } else {
-        format!("support for its config fields, and {}", found.join(", "))
-    }
+    found
 }
 
 /// Names of the fields of the file and of its language model.

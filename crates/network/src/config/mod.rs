@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use types::DType;
 
-use architecture::{Architecture, architectures, nearest, text_only};
+use architecture::{Architecture, architectures, text_only};
 pub use architecture::{families, supported};
 pub(crate) use family::Names;
 use fields::Fields;
@@ -56,11 +56,10 @@ pub enum ModelConfig {
 fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
     let kind = fields.kind().unwrap_or(default);
     let found = architectures().iter().find(|known| known.is_family(kind));
-    let known = || architectures().iter().map(|known| known.model_type);
     let architecture = found.ok_or_else(|| {
-        fields.wrong("model_type", format!("\"{kind}\""), {
-            format!("a supported family; the nearest is `{}`", nearest(kind, known()))
-        })
+        let like = types::nearest(kind, families()).map(|known| format!("; the nearest is `{known}`"));
+        let expected = format!("a supported family{}", like.unwrap_or_default());
+        fields.wrong("model_type", format!("\"{kind}\""), expected)
     })?;
     architecture.read(&fields.clone().of_class(architecture.model_type))
 }
@@ -98,6 +97,9 @@ impl ConfigFile {
     /// Reads the text of a `config.json`; `file` is what errors call it.
     pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
         let fail = |problem| ConfigError { file: file.to_owned(), problem };
+        if text.trim().is_empty() {
+            return Err(fail(ConfigProblem::Empty));
+        }
         let value: Value = serde_json::from_str(&without_infinities(text)).map_err(|error| {
             fail(ConfigProblem::Syntax { line: error.line(), column: error.column(), message: plain(&error) })
         })?;
@@ -322,6 +324,7 @@ mod tests {
     #[test]
     fn truncated_json_names_file_line_and_column() {
         assert_eq!(problem("{\n \"a\": 1,"), "config.json:2:8: not valid JSON: EOF while parsing a value");
+        assert_eq!(problem(" \n"), "config.json: the file is empty");
     }
 
     #[test]
@@ -338,7 +341,9 @@ mod tests {
         let next = problem(r#"{"model_type": "samba", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
         assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
-        assert!(plain.contains("it would need support for its config fields"), "{plain}");
+        assert_eq!(plain, "config.json: architecture `qwen9` is not supported; the nearest is `Qwen2ForCausalLM`");
+        let other = problem(r#"{"model_type": "nosuchthing"}"#);
+        assert_eq!(other, "config.json: architecture `nosuchthing` is not supported");
     }
 
     #[test]

@@ -108,10 +108,10 @@ impl ModernEncoderConfig {
             biases: [
                 fields.flag_or("attention_bias", false)?,
                 fields.flag_or("mlp_bias", false)?,
-                fields.flag_or("classifier_bias", false)?,
-                fields.flag_or("decoder_bias", true)?,
+                head != EncoderHead::Pooled && fields.flag_or("classifier_bias", false)?,
+                head == EncoderHead::Tokens && fields.flag_or("decoder_bias", true)?,
             ],
-            tied_embeddings: fields.ties(true)?,
+            tied_embeddings: head == EncoderHead::Tokens && fields.ties(true)?,
             dtype: fields.dtype_or(DType::Fp32)?,
         })
     }

@@ -4,7 +4,7 @@ use types::{ActivationKind, AttentionDetail, Chosen, Op};
 
 use super::{BlockIndexer, Linear, Norm, Rotary};
 use crate::config::Names;
-use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig, OutputGate, Values};
+use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig, NormPlacement, OutputGate, Values};
 use crate::{Backend, Builder, KeptSource, Module, NetworkError, Ops, Param};
 
 #[derive(Clone, Debug)]
@@ -12,6 +12,8 @@ pub(crate) struct GroupedAttention {
     module: Module,
     inputs: Inputs,
     output: Linear,
+    /// In front of the output's projection.
+    output_norm: Option<Norm>,
     norms: HeadNorm,
     value_norm: Option<Norm>,
     sinks: Option<Param>,
@@ -111,13 +113,15 @@ impl GroupedAttention {
             };
             let value_norm =
                 (config.value_norm && !borrows).then(|| Norm::bare(builder, "v_norm", names.bare_norm, norm));
+            let output_norm = (norm.placement == NormPlacement::Inside)
+                .then(|| Norm::new(builder, "attn_sub_norm", names.norm, mixed, norm));
             let sinks = config.detail.sinks.then(|| builder.param("sinks", [heads]));
             let rotary = config.rotary.map(|rotary| Rotary::new(builder, names.rotary, rotary));
             let blocks = config
                 .blocks
                 .zip(config.rotary)
                 .map(|(blocks, rotary)| BlockIndexer::new(builder, names, width, (blocks, rotary), norm, layer));
-            Self { module, inputs, output, norms, value_norm, sinks, rotary, gate, blocks, config, layer }
+            Self { module, inputs, output, output_norm, norms, value_norm, sinks, rotary, gate, blocks, config, layer }
         })
     }
 
@@ -173,6 +177,7 @@ impl GroupedAttention {
                 mixed = b.multiply(&mixed, &gate)?;
             }
             let mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
+            let mixed = self.output_norm.as_ref().map_or_else(|| Ok(mixed.clone()), |norm| norm.forward(b, &mixed))?;
             self.output.forward(b, &mixed)
         })
     }

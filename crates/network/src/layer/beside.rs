@@ -39,7 +39,7 @@ impl DenseBesideExperts {
         norm: NormConfig,
     ) -> Self {
         let (projections, fused) = (names.mlp_modules, names.fused_mlp);
-        let mlp = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections, fused };
+        let mlp = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections, fused, norm: None };
         let dense = GatedMlp::new(builder, mlp, width, config.dense);
         let routing = config.mixture.routing;
         let router = builder.module(names.gate_module, names.gate, |builder, module| {
@@ -56,7 +56,7 @@ impl DenseBesideExperts {
         });
         let (experts, each) = builder.list("experts", Repetition::Parallel, routing.experts, |builder, index| {
             let (module, projections) = (index.to_string(), names.expert_modules);
-            let names = GatedMlpNames { module: &module, class: names.expert, projections, fused };
+            let names = GatedMlpNames { module: &module, class: names.expert, projections, fused, norm: None };
             GatedMlp::new(builder, names, width, config.mixture.expert)
         });
         let mut named = |name| Norm::new(builder, name, names.norm, width, norm);

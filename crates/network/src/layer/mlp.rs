@@ -1,17 +1,19 @@
 //! Feed-forward blocks, gated and plain.
 
-use types::ActivationKind;
+use types::{ActivationKind, Op};
 
-use super::Linear;
+use super::{Linear, Norm};
 use crate::config::Names;
-use crate::config::decoder::{GatedConfig, PlainConfig};
-use crate::{Backend, Builder, Module, NetworkError, Ops};
+use crate::config::decoder::{GatedConfig, NormConfig, PlainConfig};
+use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
 /// A nonlinearity that is a module of its own in the published model.
 #[derive(Clone, Debug)]
 pub(crate) struct ActivationLayer {
     module: Module,
     kind: ActivationKind,
+    /// Factors that are learned, where it has any.
+    learned: Option<[Param; 2]>,
 }
 
 impl ActivationLayer {
@@ -24,6 +26,7 @@ impl ActivationLayer {
             ActivationKind::Silu => "SiLU",
             ActivationKind::Relu => "ReLU",
             ActivationKind::SquaredRelu => "ReLUSquaredActivation",
+            ActivationKind::Xielu => "XIELUActivation",
         };
         builder.module(name, class, |builder, module| {
             // As the published models construct them: every argument has its default.
@@ -31,14 +34,25 @@ impl ActivationLayer {
                 ActivationKind::Gelu => builder.setting("approximate", "none"),
                 ActivationKind::GeluTanh => builder.setting("use_gelu_tanh_python", false),
                 ActivationKind::Silu | ActivationKind::Relu => builder.setting("inplace", false),
-                ActivationKind::Sigmoid | ActivationKind::QuickGelu | ActivationKind::SquaredRelu => {}
+                ActivationKind::Sigmoid
+                | ActivationKind::QuickGelu
+                | ActivationKind::SquaredRelu
+                | ActivationKind::Xielu => {}
             }
-            Self { module, kind }
+            let learned =
+                (kind == ActivationKind::Xielu).then(|| ["alpha_p", "alpha_n"].map(|name| builder.param(name, [1])));
+            Self { module, kind, learned }
         })
     }
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[x], |b| b.activation(self.kind, x))
+        b.scope(self.module, &[x], |b| match self.learned {
+            None => b.activation(self.kind, x),
+            Some([p, n]) => {
+                let (p, n) = (b.param(p)?, b.param(n)?);
+                b.apply(Op::Activation(self.kind), &[x, &p, &n])
+            }
+        })
     }
 }
 
@@ -48,6 +62,8 @@ pub(crate) struct GatedMlp {
     module: Module,
     inputs: GateAndUp,
     down: Linear,
+    /// In front of the last projection.
+    norm: Option<Norm>,
     activation: ActivationLayer,
     inner: u64,
 }
@@ -66,6 +82,8 @@ pub(crate) struct GatedMlpNames<'a> {
     pub(crate) projections: [&'static str; 3],
     /// The projection that makes gate and up, where one does.
     pub(crate) fused: &'static str,
+    /// The norm in front of the last projection, where there is one.
+    pub(crate) norm: Option<(&'static str, NormConfig)>,
 }
 
 impl GatedMlp {
@@ -88,6 +106,7 @@ impl GatedMlp {
                 module,
                 inputs,
                 down: Linear::new(builder, down, inner, width, bias),
+                norm: names.norm.map(|(class, norm)| Norm::new(builder, "ffn_sub_norm", class, inner, norm)),
                 activation: ActivationLayer::new(builder, activation_name, activation),
                 inner,
             }
@@ -112,6 +131,7 @@ impl GatedMlp {
                     b.multiply(&gate, &up)?
                 }
             };
+            let inner = self.norm.as_ref().map_or_else(|| Ok(inner.clone()), |norm| norm.forward(b, &inner))?;
             self.down.forward(b, &inner)
         })
     }

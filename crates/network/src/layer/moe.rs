@@ -159,7 +159,7 @@ impl Expert {
     ) -> Self {
         let class = names.expert;
         if gated {
-            let named = GatedMlpNames { module, class, projections, fused };
+            let named = GatedMlpNames { module, class, projections, fused, norm: None };
             return Self::Gated(GatedMlp::new(builder, named, width, config));
         }
         let GatedConfig { inner, activation, bias, .. } = config;

@@ -77,7 +77,9 @@ impl Layer {
         let (names, width, norm) = (&config.family.names, config.width, config.norm);
         let layer = &config.layers[index];
         let class = match layer.attention {
-            AttentionConfig::StateSpace(_) => names.state_space_layer.unwrap_or(names.layer),
+            AttentionConfig::StateSpace(_) | AttentionConfig::Delta(_) => {
+                names.state_space_layer.unwrap_or(names.layer)
+            }
             AttentionConfig::Cross(_) => names.cross[0],
             _ => names.layer,
         };
@@ -115,7 +117,9 @@ impl Layer {
             let feed_forward = match &layer.feed_forward {
                 FeedForwardConfig::Gated(part) => {
                     let (projections, fused) = (names.mlp_modules, names.fused_mlp);
-                    let names = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections, fused };
+                    let norm = (norm.placement == NormPlacement::Inside).then_some((names.norm, norm));
+                    let (module, class) = (names.mlp_module, names.mlp);
+                    let names = GatedMlpNames { module, class, projections, fused, norm };
                     FeedForward::Gated(GatedMlp::new(builder, names, width, *part))
                 }
                 FeedForwardConfig::Plain(part) => {
@@ -134,8 +138,10 @@ impl Layer {
                 let part = (shared.block, norm);
                 Box::new(SharedBlock::new(builder, names, width, part, (index, place), blocks))
             });
+            let linear = matches!(layer.attention, AttentionConfig::Delta(_));
             let (before, after, parallel) = match norm.placement {
-                NormPlacement::Before => ([true; 2], false, false),
+                NormPlacement::Before | NormPlacement::Inside => ([true; 2], false, false),
+                NormPlacement::AfterSoftmax => ([linear; 2], !linear, false),
                 NormPlacement::Around => ([true; 2], true, false),
                 NormPlacement::After => ([false; 2], true, false),
                 NormPlacement::Parallel { both } => ([true, both], false, true),

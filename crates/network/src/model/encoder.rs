@@ -4,10 +4,10 @@ use types::{ActivationKind, Op};
 
 use super::Prompt;
 use super::decoder::finish;
-use super::distil_layer::DistilLayer;
 use super::encoder_attention::{Distances, attend};
-use crate::config::encoder::{EncoderConfig, EncoderHead, EncoderVariant, Pooled};
-use crate::layer::{Embedding, LayerNorm, Linear};
+use super::flat_layer::FlatLayer;
+use crate::config::encoder::{EncoderConfig, EncoderHead, EncoderVariant, Pooled, Pools};
+use crate::layer::{Embedding, LayerNorm, Linear, Norm};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param, Repetition};
 
 /// The network.
@@ -17,11 +17,12 @@ pub struct Encoder {
     /// The encoder itself; the root where nothing stands beside it.
     model: Module,
     embeddings: Embeddings,
-    encoder: Module,
+    /// What is around the layers, where that is a module of its own.
+    encoder: Option<Module>,
     distances: Option<Distances>,
     layers: Vec<Layer>,
     /// Behind all layers, in the module of the encoder or behind it.
-    norm: Option<LayerNorm>,
+    norm: Option<Norm>,
     /// A pooler beside a head that makes nothing of it.
     aside: Option<Pooler>,
     head: Head,
@@ -30,7 +31,8 @@ pub struct Encoder {
 
 #[derive(Debug)]
 struct Embeddings {
-    module: Module,
+    /// Absent where the table of words is all there is.
+    module: Option<Module>,
     words: Embedding,
     positions: Option<Embedding>,
     segments: Option<Embedding>,
@@ -45,7 +47,7 @@ struct Embeddings {
 #[derive(Debug)]
 enum Layer {
     Bert(Box<BertLayer>),
-    Distil(Box<DistilLayer>),
+    Flat(Box<FlatLayer>),
 }
 
 #[derive(Debug)]
@@ -82,8 +84,8 @@ enum Head {
         dense: Linear,
         scores: Linear,
     },
-    /// Scores of the first position behind a dense layer.
-    Dense([Linear; 2]),
+    /// Scores behind a dense layer and a nonlinearity.
+    Dense([Linear; 2], ActivationKind, Pools),
     TokenClasses(Linear),
     /// Modules around it from the outside in; absent matrix: the table of embeddings.
     Tokens {
@@ -119,26 +121,40 @@ impl Encoder {
             EncoderHead::Classes(_) => family.variant == EncoderVariant::Bert,
             EncoderHead::TokenClasses(_) | EncoderHead::Tokens => false,
         };
+        let last_norm = |builder: &mut Builder, name| {
+            let (class, norm) = config.norm();
+            Norm::new(builder, name, class, config.width, norm)
+        };
         let parts = |builder: &mut Builder, module: Module| {
             builder.setting("vocab_size", config.vocabulary);
             builder.setting("hidden_size", config.width);
             builder.setting("num_hidden_layers", config.layers);
             builder.setting("num_attention_heads", config.heads);
             let embeddings = Embeddings::new(builder, config);
-            let distil = family.variant == EncoderVariant::Distil;
-            let name = if distil { "transformer" } else { "encoder" };
+            let (name, list) = family.flat.map_or(("encoder", "layer"), |flat| (flat.around, flat.list));
             let last = family.norms_before.map(|[_, _, last]| last);
-            let (encoder, (distances, layers, norm)) = builder.module(name, family.encoder, |builder, module| {
+            let inner = |builder: &mut Builder| {
                 let distances = config.distances.map(|distances| Distances::new(builder, config, distances));
-                let (_, layers) = builder.list("layer", Repetition::Sequential, config.sets, |builder, index| {
+                let (_, layers) = builder.list(list, Repetition::Sequential, config.sets, |builder, index| {
                     Layer::new(builder, index, config)
                 });
                 let inside = last.filter(|last| !last.starts_with('.'));
-                let norm = inside.map(|name| LayerNorm::new(builder, name, config.width, config.epsilon));
-                (module, (distances, layers, norm))
-            });
+                let norm = inside.map(|name| last_norm(builder, name));
+                (distances, layers, norm)
+            };
+            let (encoder, (distances, layers, norm)) = if name.is_empty() {
+                (None, inner(builder))
+            } else {
+                builder.module(name, family.encoder, |builder, module| (Some(module), inner(builder)))
+            };
+            if family.module == "esm" {
+                // For contacts between residues, which no head here asks for.
+                builder.module("contact_head", "EsmContactPredictionHead", |builder, _| {
+                    Linear::new(builder, "regression", config.layers * config.heads, 1, true)
+                });
+            }
             let outside = last.and_then(|last| last.strip_prefix('.'));
-            let outside = outside.map(|name| LayerNorm::new(builder, name, config.width, config.epsilon));
+            let outside = outside.map(|name| last_norm(builder, name));
             let norm = norm.or(outside);
             let pooler = pooled.then(|| {
                 let dense = |builder: &mut Builder, name| Linear::new(builder, name, config.width, config.width, true);
@@ -185,7 +201,7 @@ impl Encoder {
         }
         let run = |b: &mut B| {
             let embedded = self.embeddings.forward(b, &prompt.input, self.config.family.first_position)?;
-            b.scope(self.encoder, &[&embedded], |b| {
+            let layers = |b: &mut B| {
                 let mut x = embedded.clone();
                 let distances = match &self.distances {
                     None => None,
@@ -201,7 +217,11 @@ impl Encoder {
                     };
                 }
                 self.norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, &x))
-            })
+            };
+            match self.encoder {
+                None => layers(b),
+                Some(encoder) => b.scope(encoder, &[&embedded], layers),
+            }
         };
         // The root is entered by whoever reads the network.
         let hidden =
@@ -217,6 +237,20 @@ impl Embeddings {
     fn new(builder: &mut Builder, config: &EncoderConfig) -> Self {
         let (family, width) = (config.family, config.embedding_width);
         let (name, bias) = family.projection;
+        if family.embeddings.is_empty() {
+            let words = Embedding::new(builder, "embed_tokens", config.vocabulary, width);
+            let (positions, segments, norm, projection) = (None, None, None, None);
+            return Self {
+                module: None,
+                words,
+                positions,
+                segments,
+                more: Vec::new(),
+                norm,
+                projection,
+                projects_last: bias,
+            };
+        }
         let mut made = builder.module("embeddings", family.embeddings, |builder, module| {
             let mut table = |name, rows: u64| Embedding::new(builder, name, rows, width);
             let words = table("word_embeddings", config.vocabulary);
@@ -227,8 +261,18 @@ impl Embeddings {
             let inside =
                 (width != config.width && !bias).then(|| Linear::new(builder, name, width, config.width, bias));
             let normed = if inside.is_some() { config.width } else { width };
-            let norm = family.embedding_norm.then(|| LayerNorm::new(builder, "LayerNorm", normed, config.epsilon));
-            Self { module, words, positions, segments, more, norm, projection: inside, projects_last: bias }
+            let name = if family.module == "esm" { "layer_norm" } else { "LayerNorm" };
+            let norm = config.embedding_norm.then(|| LayerNorm::new(builder, name, normed, config.epsilon));
+            Self {
+                module: Some(module),
+                words,
+                positions,
+                segments,
+                more,
+                norm,
+                projection: inside,
+                projects_last: bias,
+            }
         });
         if bias && width != config.width {
             made.projection = Some(Linear::new(builder, name, width, config.width, bias));
@@ -237,7 +281,8 @@ impl Embeddings {
     }
 
     fn forward<B: Backend>(&self, b: &mut B, ids: &B::Tensor, first: u64) -> Result<B::Tensor, NetworkError> {
-        let x = b.scope(self.module, &[ids], |b| {
+        let Some(module) = self.module else { return self.words.forward(b, ids) };
+        let x = b.scope(module, &[ids], |b| {
             let mut x = self.words.forward(b, ids)?;
             let [length, width] = [b.shape(&x).dims()[1], b.shape(&x).last()];
             if let Some(segments) = &self.segments {
@@ -279,9 +324,9 @@ impl Embeddings {
 
 impl Layer {
     fn new(builder: &mut Builder, index: u64, config: &EncoderConfig) -> Self {
-        match config.family.variant {
-            EncoderVariant::Distil => Self::Distil(Box::new(DistilLayer::new(builder, index, config))),
-            _ => Self::Bert(Box::new(BertLayer::new(builder, index, config))),
+        match config.family.flat {
+            Some(names) => Self::Flat(Box::new(FlatLayer::new(builder, index, config, names))),
+            None => Self::Bert(Box::new(BertLayer::new(builder, index, config))),
         }
     }
 
@@ -294,7 +339,7 @@ impl Layer {
     ) -> Result<B::Tensor, NetworkError> {
         match self {
             Self::Bert(layer) => layer.forward(b, x, config, distances),
-            Self::Distil(layer) => layer.forward(b, x, config),
+            Self::Flat(layer) => layer.forward(b, x, config),
         }
     }
 }
@@ -385,7 +430,13 @@ impl Head {
             }
             (EncoderHead::Classes(labels), None) if config.family.variant == EncoderVariant::Distil => {
                 let dense = Linear::new(builder, "pre_classifier", width, width, true);
-                Self::Dense([dense, Linear::new(builder, "classifier", width, labels, true)])
+                let scores = Linear::new(builder, "classifier", width, labels, true);
+                Self::Dense([dense, scores], ActivationKind::Relu, config.pools)
+            }
+            (EncoderHead::Classes(labels), None) if config.family.variant == EncoderVariant::Llama => {
+                let dense = Linear::new(builder, "dense", width, width, true);
+                let scores = Linear::new(builder, "classifier", width, labels, true);
+                Self::Dense([dense, scores], ActivationKind::Gelu, config.pools)
             }
             (EncoderHead::Classes(labels), None) => {
                 let class = config.family.heads[0];
@@ -399,6 +450,9 @@ impl Head {
                 Self::TokenClasses(Linear::new(builder, "classifier", width, labels, true))
             }
             (EncoderHead::Pooled, None) => Self::Absent,
+            (EncoderHead::Tokens, _) if config.family.variant == EncoderVariant::Llama => {
+                Self::TokenClasses(Linear::new(builder, "lm_head", width, vocabulary, false))
+            }
             (EncoderHead::Tokens, _) if config.family.variant == EncoderVariant::Distil => {
                 let dense = Linear::new(builder, "vocab_transform", width, width, true);
                 let norm = LayerNorm::new(builder, "vocab_layer_norm", width, epsilon);
@@ -451,7 +505,8 @@ impl Head {
             }),
             name => builder.module(name, class, |builder, _| {
                 let dense = Linear::new(builder, "dense", width, head_width, true);
-                let norm = LayerNorm::new(builder, "LayerNorm", head_width, config.epsilon);
+                let norm = if name == "lm_head" { "layer_norm" } else { "LayerNorm" };
+                let norm = LayerNorm::new(builder, norm, head_width, config.epsilon);
                 let bias = Some(builder.param("bias", [vocabulary]));
                 let own = (!config.tied_embeddings || head_width != config.embedding_width)
                     .then(|| Linear::new(builder, "decoder", head_width, vocabulary, false));
@@ -474,11 +529,16 @@ impl Head {
                 let x = b.apply(Op::Softcap { limit: 1.0 }, &[&x])?;
                 scores.forward(b, &x)
             }),
-            Self::Dense([dense, scores]) => {
-                let x = first(b, hidden)?;
+            Self::Dense([dense, scores], kind, pools) => {
+                let x = match pools {
+                    Pools::First => first(b, hidden)?,
+                    Pools::Mean => mean(b, hidden)?,
+                    Pools::Scores => hidden.clone(),
+                };
                 let x = dense.forward(b, &x)?;
-                let x = b.activation(ActivationKind::Relu, &x)?;
-                scores.forward(b, &x)
+                let x = b.activation(*kind, &x)?;
+                let x = scores.forward(b, &x)?;
+                if *pools == Pools::Scores { mean(b, &x) } else { Ok(x) }
             }
             Self::Absent => Ok(hidden.clone()),
             Self::Table { own, bias } => {
@@ -535,6 +595,14 @@ impl Pooler {
             Some(module) => b.scope(module, &[hidden], run),
         }
     }
+}
+
+/// The mean of all positions of `[B, S, O]`.
+pub(super) fn mean<B: Backend>(b: &mut B, hidden: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+    let [batch, length, width] = [0, 1, 2].map(|dim| b.shape(hidden).dims()[dim]);
+    let columns = b.permute(hidden, [0, 2, 1])?;
+    let columns = b.reshape(&columns, [batch, width, length, 1])?;
+    b.apply(Op::GlobalAveragePool, &[&columns])
 }
 
 /// The first position of `[B, S, O]`.

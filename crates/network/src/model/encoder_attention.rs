@@ -2,6 +2,7 @@
 
 use types::{AttentionDetail, Op};
 
+use crate::config::decoder::RotaryConfig;
 use crate::config::encoder::{DistancesConfig, EncoderConfig};
 use crate::layer::{Embedding, LayerNorm, Linear};
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
@@ -98,7 +99,7 @@ impl Distances {
         b: &mut B,
         [query, key]: [&B::Tensor; 2],
         (table, own): (&B::Tensor, Option<&[Option<Linear>; 2]>),
-        inputs: &[Linear; 3],
+        inputs: &[Linear],
     ) -> Result<Option<B::Tensor>, NetworkError> {
         let DistancesConfig::Embedded { shared, with, .. } = self.config else { return Ok(None) };
         let [batch, heads, length, width] = [0, 1, 2, 3].map(|dim| b.shape(query).dims()[dim]);
@@ -135,7 +136,7 @@ impl Distances {
 pub(super) fn attend<B: Backend>(
     b: &mut B,
     x: &B::Tensor,
-    inputs: &[Linear; 3],
+    inputs: &[Linear],
     config: &EncoderConfig,
     distances: Option<Seen<'_, B::Tensor>>,
 ) -> Result<B::Tensor, NetworkError> {
@@ -144,10 +145,23 @@ pub(super) fn attend<B: Backend>(
     let each = width / heads;
     let mut split = |linear: &Linear| {
         let projected = linear.forward(b, x)?;
-        let projected = b.reshape(&projected, [batch, length, heads, each])?;
+        let all = b.shape(&projected).last() / each;
+        let projected = b.reshape(&projected, [batch, length, all, each])?;
         b.permute(&projected, [0, 2, 1, 3])
     };
-    let [query, key, value] = [split(&inputs[0])?, split(&inputs[1])?, split(&inputs[2])?];
+    let [query, key, value] = match inputs {
+        [query, key, value] => [split(query)?, split(key)?, split(value)?],
+        others => {
+            let both = others.first().ok_or_else(|| NetworkError::Prompt("attention without projections".into()))?;
+            let all = split(both)?;
+            [b.slice(&all, 1, 0, heads)?, b.slice(&all, 1, heads, heads)?, b.slice(&all, 1, 2 * heads, heads)?]
+        }
+    };
+    let mut rotated = |x: B::Tensor| match config.rotary {
+        None => Ok(x),
+        Some(RotaryConfig { theta, form, .. }) => b.apply(Op::Rotary { theta, offset: 0, form }, &[&x]),
+    };
+    let (query, key) = (rotated(query)?, rotated(key)?);
     let bias = match distances {
         None => None,
         Some((Distances { config: DistancesConfig::Buckets(_), .. }, scores, _)) => {

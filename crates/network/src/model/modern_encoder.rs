@@ -3,6 +3,7 @@
 use types::{ActivationKind, AttentionDetail, Op};
 
 use super::Prompt;
+use super::encoder::mean;
 use crate::config::decoder::GatedConfig;
 use crate::config::encoder::EncoderHead;
 use crate::config::modern_encoder::{CLASSES, ModernEncoderConfig};
@@ -145,8 +146,13 @@ impl Layer {
                 }
             });
             let before_feed_forward = normed(builder, "mlp_norm");
-            let names =
-                GatedMlpNames { module: "mlp", class: "ModernBertMLP", projections: ["Wi", "Wi", "Wo"], fused: "Wi" };
+            let names = GatedMlpNames {
+                module: "mlp",
+                class: "ModernBertMLP",
+                projections: ["Wi", "Wi", "Wo"],
+                fused: "Wi",
+                norm: None,
+            };
             let gated = GatedConfig { inner, activation: config.activations[0], bias: biases[1], fused: true };
             let feed_forward = GatedMlp::new(builder, names, width, gated);
             Self { module, before_attention, attention, before_feed_forward, feed_forward }
@@ -219,13 +225,9 @@ impl Head {
 
     /// `hidden [B, S, O]`.
     fn forward<B: Backend>(&self, b: &mut B, hidden: &B::Tensor, table: &Embedding) -> Result<B::Tensor, NetworkError> {
-        let [batch, length, width] = [0, 1, 2].map(|dim| b.shape(hidden).dims()[dim]);
+        let [batch, width] = [b.shape(hidden).dims()[0], b.shape(hidden).last()];
         let hidden = match &self.scores {
-            Scores::Text { mean: true, .. } => {
-                let columns = b.permute(hidden, [0, 2, 1])?;
-                let columns = b.reshape(&columns, [batch, width, length, 1])?;
-                b.apply(Op::GlobalAveragePool, &[&columns])?
-            }
+            Scores::Text { mean: true, .. } => mean(b, hidden)?,
             Scores::Text { mean: false, .. } => {
                 let first = b.slice(hidden, 1, 0, 1)?;
                 b.reshape(&first, [batch, width])?

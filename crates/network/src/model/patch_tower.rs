@@ -199,7 +199,7 @@ impl Block {
                 let projections = ["gate_proj", "up_proj", "down_proj"];
                 let gated =
                     GatedConfig { inner: config.inner, activation: config.activation, bias: true, fused: false };
-                let names = GatedMlpNames { module: "mlp", class: names.mlp, projections, fused: "" };
+                let names = GatedMlpNames { module: "mlp", class: names.mlp, projections, fused: "", norm: None };
                 Mlp::Gated(GatedMlp::new(builder, names, width, gated))
             } else {
                 let [first, second] = names.mlp_modules;

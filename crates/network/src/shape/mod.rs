@@ -8,7 +8,7 @@ mod recurrence;
 
 use std::ops::RangeInclusive;
 
-use types::{Chosen, DType, InterpolationKind, Op, Role, Shape, Spec};
+use types::{ActivationKind, Chosen, DType, InterpolationKind, Op, Role, Shape, Spec};
 
 use crate::ShapeError;
 
@@ -53,6 +53,7 @@ fn intake(op: &Op) -> (RangeInclusive<usize>, &'static [usize]) {
         Op::Interpolate { kind: InterpolationKind::Bicubic | InterpolationKind::Bilinear, .. } => (1..=1, &[4]),
         Op::Interpolate { kind: InterpolationKind::Linear, .. } => (1..=1, &[2]),
         Op::RelativePositions { .. } | Op::DistanceBias { .. } => (1..=1, &[2]),
+        Op::Activation(ActivationKind::Xielu) => (3..=3, &[]),
         Op::Activation(_) | Op::Softmax | Op::Scale { .. } | Op::Softcap { .. } | Op::Copy => (1..=1, &[]),
         Op::ClampedGate { .. } | Op::LimitGroups { .. } | Op::TopK { .. } | Op::Cast(_) => (1..=1, &[]),
         Op::Reshape(_) | Op::Permute(_) | Op::Slice { .. } | Op::Expand(_) | Op::Pad { .. } => (1..=1, &[]),

@@ -42,7 +42,7 @@ fn about(report: &AnalyticReport, manifest: Option<&RunManifest>) -> masthead::A
     };
     let mut rows = vec![
         ("model", Some(prose(&analytic::model(&report.model)))),
-        ("workload", Some(prose(&analytic::workload(&report.workload)))),
+        ("workload", Some(prose(&analytic::workload(report)))),
         ("device", Some(prose(&report.device.name))),
         ("origin", Some(origin.to_owned())),
     ];

@@ -50,6 +50,8 @@ pub enum ActivationKind {
     Relu,
     /// `max(x, 0)^2`.
     SquaredRelu,
+    /// `p x^2 + x / 2` where `x > 0`, else `n (exp(x) - 1 - x) + x / 2`, of learned `p` and `n`, whose logarithms are its other inputs.
+    Xielu,
     /// `1 / (1 + exp(-x))`.
     Sigmoid,
 }
@@ -440,6 +442,7 @@ impl Op {
             Self::Activation(ActivationKind::Silu) => "silu",
             Self::Activation(ActivationKind::Relu) => "relu",
             Self::Activation(ActivationKind::SquaredRelu) => "squared_relu",
+            Self::Activation(ActivationKind::Xielu) => "xielu",
             Self::Add => "add",
             Self::Multiply => "multiply",
             Self::Scale { .. } => "scale",

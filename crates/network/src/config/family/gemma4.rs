@@ -39,7 +39,38 @@ pub(crate) const FAMILY: Family = Family {
     },
 };
 
+/// The decoder of the model that reads images and sound without encoders.
+pub(crate) const UNIFIED: Family = Family {
+    home: "transformers.models.gemma4_unified.modeling_gemma4_unified",
+    names: Names {
+        causal: "Gemma4UnifiedForCausalLM",
+        norm: "Gemma4UnifiedRMSNorm",
+        bare_norm: "Gemma4UnifiedRMSNorm",
+        embedding: "Gemma4UnifiedTextScaledWordEmbedding",
+        layer_norms: NORMS_AROUND,
+        ..names!("Gemma4UnifiedText")
+    },
+    definitions: FAMILY.definitions,
+};
+
 pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let mut decoder = common(fields, &FAMILY, 512)?;
+    decoder.per_layer = match fields.count_or("hidden_size_per_layer_input", 256)? {
+        0 => None,
+        width => Some(PerLayerConfig {
+            width: fields.at_most("hidden_size_per_layer_input", width, WIDEST_HEAD)?,
+            vocabulary: fields.size_or("vocab_size_per_layer_input", 262_144)?,
+        }),
+    };
+    Ok(decoder)
+}
+
+/// Without embeddings of each layer and without experts.
+pub(in crate::config) fn read_unified(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    common(fields, &UNIFIED, 1024)
+}
+
+fn common(fields: &Fields<'_>, family: &'static Family, window: u64) -> Result<DecoderConfig, ConfigProblem> {
     let mut sizes = Sizes::read_inner(fields, 10_000.0, fields.size("intermediate_size")?)?;
     sizes = sizes.head_width(head_width(fields, "head_dim", 256)?);
     if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
@@ -58,7 +89,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     if let Some(last) = sliding.last_mut() {
         *last = false;
     }
-    let kinds = attention(fields, &sizes)?;
+    let kinds = attention(fields, &sizes, window, stated_by_layer(fields, &sliding)?)?;
     let sources = cache_sources(fields, &sliding, fields.count_or("num_kv_shared_layers", 0)?)?;
     let doubled = fields.flag_or("use_double_wide_mlp", false)?;
     let beside = if fields.flag_or("enable_moe_block", false)? {
@@ -67,7 +98,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     } else {
         None
     };
-    let mut decoder = sizes.decoder(&FAMILY, |index| {
+    let mut decoder = sizes.decoder(family, |index| {
         let mut part = kinds[usize::from(sliding[index])];
         let mut dense = sizes.gated_of(sizes.intermediate);
         if let Some(source) = sources[index] {
@@ -84,13 +115,6 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     decoder.embedding_scale = Some((sizes.width as f64).sqrt());
     decoder.logit_softcap = fields.optional_number("final_logit_softcapping")?;
     decoder.layer_scalar = true;
-    decoder.per_layer = match fields.count_or("hidden_size_per_layer_input", 256)? {
-        0 => None,
-        width => Some(PerLayerConfig {
-            width: fields.at_most("hidden_size_per_layer_input", width, WIDEST_HEAD)?,
-            vocabulary: fields.size_or("vocab_size_per_layer_input", 262_144)?,
-        }),
-    };
     Ok(decoder)
 }
 
@@ -112,12 +136,46 @@ pub(super) fn cache_sources(
     Ok(sources)
 }
 
+/// Width and key heads of the layers that see everything, where a file lists them layer by layer; the newer way to say so.
+fn stated_by_layer(fields: &Fields<'_>, sliding: &[bool]) -> Result<[Option<u64>; 2], ConfigProblem> {
+    let Some(listed) = fields.optional_object(BY_LAYER)? else { return Ok([None, None]) };
+    let mut found = Vec::new();
+    for (index, sliding) in sliding.iter().enumerate() {
+        let names = [index.to_string(), format!("{index:02}")];
+        let named = names.iter().find(|name| listed.states(name));
+        let own = named.map(|name| listed.optional_object(name)).transpose()?.flatten();
+        let known = ["head_dim", "num_key_value_heads"];
+        match own {
+            None if *sliding => {}
+            Some(own) if !sliding && own.names().all(|name| known.contains(&name)) => {
+                found.push([own.optional_size("head_dim")?, own.optional_size("num_key_value_heads")?]);
+            }
+            None => found.push([None, None]),
+            Some(_) => return Err(fields.wrong(BY_LAYER, format!("another for layer {index}"), EXPECTED_BY_LAYER)),
+        }
+    }
+    match found.split_first() {
+        Some((first, rest)) if rest.iter().all(|other| other == first) => Ok(*first),
+        None => Ok([None, None]),
+        Some(_) => Err(fields.wrong(BY_LAYER, "of different layers", EXPECTED_BY_LAYER)),
+    }
+}
+
+const BY_LAYER: &str = "per_layer_config";
+const EXPECTED_BY_LAYER: &str =
+    "`head_dim` and `num_key_value_heads` of all layers that see everything, the same for each";
+
 fn head_width(fields: &Fields<'_>, name: &str, default: u64) -> Result<u64, ConfigProblem> {
     fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD)
 }
 
 /// Attention of layers that see everything, and of those that see a window.
-fn attention(fields: &Fields<'_>, sizes: &Sizes) -> Result<[GroupedConfig; 2], ConfigProblem> {
+fn attention(
+    fields: &Fields<'_>,
+    sizes: &Sizes,
+    window: u64,
+    [far_width, far_heads]: [Option<u64>; 2],
+) -> Result<[GroupedConfig; 2], ConfigProblem> {
     let bias = fields.flag_or("attention_bias", false)?;
     let near = GroupedConfig {
         input_bias: bias,
@@ -127,21 +185,25 @@ fn attention(fields: &Fields<'_>, sizes: &Sizes) -> Result<[GroupedConfig; 2], C
         value_norm: true,
         ..sizes.grouped()
     };
-    let width = head_width(fields, "global_head_dim", 512)?;
+    let width = match far_width {
+        Some(width) => fields.at_most("per_layer_config", width, WIDEST_HEAD)?,
+        None => head_width(fields, "global_head_dim", 512)?,
+    };
     let alike = fields.flag_or("attention_k_eq_v", false)?;
     let mut far = GroupedConfig { head_width: width, value_width: width, ..near };
     if alike {
         far.values = Values::Keys;
         far.key_value_heads = fields.size_or("num_global_key_value_heads", near.key_value_heads)?;
-        fields.divides(("num_attention_heads", far.heads), ("num_global_key_value_heads", far.key_value_heads))?;
     }
+    far.key_value_heads = far_heads.unwrap_or(far.key_value_heads);
+    fields.divides(("num_attention_heads", far.heads), ("num_global_key_value_heads", far.key_value_heads))?;
     let both = fields.optional_object("rope_parameters")?;
     let angles = |kind: &str, theta: f64, width: u64| -> Result<RotaryConfig, ConfigProblem> {
         let stated = both.as_ref().map(|both| both.optional_object(kind)).transpose()?.flatten();
         rotary_of(fields, stated.as_ref(), theta, width)
     };
     far.rotary = Some(angles("full_attention", 1_000_000.0, width)?);
-    let window = fields.size_or("sliding_window", 512)?;
+    let window = fields.size_or("sliding_window", window)?;
     let near = GroupedConfig { rotary: Some(angles("sliding_attention", 10_000.0, near.head_width)?), ..near };
     Ok([far, near.with_window(Some(window))])
 }

@@ -30,14 +30,14 @@ pub(super) mod seed_oss;
 pub(super) mod sparse;
 pub(super) mod state_space;
 
-pub(in crate::config) use sizes::activation_named;
+pub(in crate::config) use sizes::{activation_named, rotary};
 
 pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
     const LATER: &[&Family] =
-        &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY, &deci::FAMILY];
+        &[&llama4::FAMILY, &gemma4::FAMILY, &gemma4::UNIFIED, &gemma3n::FAMILY, &deepseek_v4::FAMILY, &deci::FAMILY];
     const READERS: [&[&Family]; 6] = [
         kimi::FAMILIES,
         dense::FAMILIES,

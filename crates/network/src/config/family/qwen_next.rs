@@ -1,4 +1,4 @@
-//! Qwen3-Next, Qwen3.5 and their mixtures: three layers of gated delta-net to one of gated attention.
+//! Qwen3-Next, Qwen3.5 and their mixtures, and Olmo Hybrid: three layers of gated delta-net to one of attention.
 
 use super::mixture::mixture;
 use super::sizes::{Sizes, WIDEST_HEAD};
@@ -6,7 +6,7 @@ use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, DeltaConfig, DeltaProjections, FeedForwardConfig, GroupedConfig, HeadNorms,
-    MixtureConfig, NormKind, OutputGate, SharedConfig,
+    MixtureConfig, NormKind, NormPlacement, OutputGate, SharedConfig,
 };
 use crate::config::fields::Fields;
 
@@ -48,8 +48,54 @@ pub(crate) const SPARSE: Family = Family {
     definitions: COMMON,
 };
 
+pub(crate) const OLMO: Family = Family {
+    home: "transformers.models.olmo_hybrid.modeling_olmo_hybrid",
+    names: Names {
+        layer: "OlmoHybridAttentionDecoderLayer",
+        state_space_layer: Some("OlmoHybridLinearAttentionDecoderLayer"),
+        delta: "OlmoHybridGatedDeltaNet",
+        gated_norm: "OlmoHybridRMSNormGated",
+        layer_norms: [
+            "input_layernorm",
+            "post_attention_layernorm",
+            "post_attention_layernorm",
+            "post_feedforward_layernorm",
+        ],
+        ..names!("OlmoHybrid")
+    },
+    definitions: Definitions {
+        layer: "h = x + attention(norm(x)); y = h + mlp(norm(h)) with linear attention, else h = x + norm(self_attn(x)); \
+                y = h + norm(mlp(h))",
+        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v) with q and k normalised over all heads",
+        ..Definitions::COMMON
+    },
+};
+
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&NEXT, &DENSE, &SPARSE];
+pub(crate) const FAMILIES: &[&Family] = &[&NEXT, &DENSE, &SPARSE, &OLMO];
+
+/// Olmo's attention without positions where the file states no base for them.
+pub(in crate::config) fn read_olmo(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let rotates = match fields.optional_object("rope_parameters")? {
+        None => false,
+        Some(stated) => stated.optional_number("rope_theta")?.is_some(),
+    };
+    let bias = fields.flag_or("attention_bias", false)?;
+    let attention = GroupedConfig {
+        input_bias: bias,
+        output_bias: bias,
+        head_norms: Some(HeadNorms::AllHeads),
+        rotary: Some(sizes.rotary).filter(|_| rotates),
+        ..sizes.grouped()
+    };
+    let keys = fields.size_or("linear_num_key_heads", sizes.heads)?;
+    let width = fields.size_or("linear_key_head_dim", (sizes.width * 3 / 4 / keys).max(1))?;
+    let defaults = [keys, sizes.heads, width, 2 * width];
+    let mut decoder = mixed(fields, &sizes, &OLMO, (attention, defaults, DeltaProjections::Apart), |_| sizes.gated())?;
+    decoder.norm.placement = NormPlacement::AfterSoftmax;
+    Ok(decoder)
+}
 
 pub(in crate::config) fn read_next(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = sizes(fields)?;
@@ -106,12 +152,27 @@ fn read(
         gate: Some(OutputGate::InQuery),
         ..sizes.grouped()
     };
+    let part = (attention, [16, 32, 128, 128], projections);
+    let mut decoder = mixed(fields, sizes, family, part, feed_forward)?;
+    decoder.norm.kind = NormKind::RmsUnitOffset;
+    Ok(decoder)
+}
+
+/// Layers of linear attention with one of `attention` behind every few, with the sizes that files leave open: heads of keys and
+/// of values, and their widths.
+fn mixed(
+    fields: &Fields<'_>,
+    sizes: &Sizes,
+    family: &'static Family,
+    (attention, [keys, values, key_width, value_width], projections): (GroupedConfig, [u64; 4], DeltaProjections),
+    feed_forward: impl Fn(u64) -> FeedForwardConfig,
+) -> Result<DecoderConfig, ConfigProblem> {
     let bounded = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);
     let delta = DeltaConfig {
-        key_heads: bounded("linear_num_key_heads", 16)?,
-        value_heads: bounded("linear_num_value_heads", 32)?,
-        key_width: bounded("linear_key_head_dim", 128)?,
-        value_width: bounded("linear_value_head_dim", 128)?,
+        key_heads: bounded("linear_num_key_heads", keys)?,
+        value_heads: bounded("linear_num_value_heads", values)?,
+        key_width: bounded("linear_key_head_dim", key_width)?,
+        value_width: bounded("linear_value_head_dim", value_width)?,
         kernel: fields.at_most("linear_conv_kernel_dim", fields.size_or("linear_conv_kernel_dim", 4)?, 1 << 10)?,
         projections,
     };
@@ -119,10 +180,8 @@ fn read(
     let every = fields.size_or("full_attention_interval", 4)?;
     let linear =
         sizes.kinds(fields, ["full_attention", "linear_attention"], |index| !(index + 1).is_multiple_of(every))?;
-    let mut decoder = sizes.decoder(family, |index| {
+    Ok(sizes.decoder(family, |index| {
         let attention = if linear[index] { AttentionConfig::Delta(delta) } else { AttentionConfig::Grouped(attention) };
         (attention, feed_forward(index as u64))
-    });
-    decoder.norm.kind = NormKind::RmsUnitOffset;
-    Ok(decoder)
+    }))
 }

@@ -292,12 +292,17 @@ pub(in crate::config) fn activation_named(text: &str) -> Option<ActivationKind> 
         "quick_gelu" => ActivationKind::QuickGelu,
         "relu" => ActivationKind::Relu,
         "relu2" => ActivationKind::SquaredRelu,
+        "xielu" => ActivationKind::Xielu,
         _ => return None,
     })
 }
 
 /// Rotary positions from `rope_parameters`, or from `rope_theta` and `rope_scaling` of older files.
-pub(super) fn rotary(fields: &Fields<'_>, theta: f64, head_width: u64) -> Result<RotaryConfig, ConfigProblem> {
+pub(in crate::config) fn rotary(
+    fields: &Fields<'_>,
+    theta: f64,
+    head_width: u64,
+) -> Result<RotaryConfig, ConfigProblem> {
     let stated = match fields.optional_object("rope_parameters")? {
         None => fields.optional_object("rope_scaling")?,
         stated => stated,
@@ -360,8 +365,9 @@ fn scaling(fields: &Fields<'_>, stated: &Fields<'_>) -> Result<RotaryScaling, Co
         Some("dynamic") => RotaryScaling::Other("dynamic"),
         Some("longrope" | "su") => RotaryScaling::Other("longrope"),
         Some("proportional") => RotaryScaling::Other("proportional"),
+        Some("ntk") => RotaryScaling::Other("ntk"),
         Some(other) => {
-            let expected = "default, linear, llama3, yarn, dynamic, longrope, proportional or mrope";
+            let expected = "default, linear, llama3, yarn, dynamic, longrope, ntk, proportional or mrope";
             return Err(stated.wrong("rope_type", format!("\"{other}\""), expected));
         }
     })

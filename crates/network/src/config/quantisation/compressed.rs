@@ -34,14 +34,15 @@ pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, Co
             None => whole.clone(),
             own => own,
         };
-        let targets = Patterns::read(&group, &["targets"])?;
+        // A list has modules with their parts beside them: `linear_attn` leaves `linear_attn.out_proj` to be quantised.
+        let targets = Patterns::read(&group, &["targets"])?.whole();
         read.push(Group { targets: Some(targets), format: Arc::new(scheme(&group, format.as_deref(), dtype)?) });
     }
     Ok(Quantisation {
         method: "compressed-tensors".to_owned(),
         kv: cache(stated)?,
         groups: read,
-        skipped: Patterns::read(stated, &SKIPPED)?,
+        skipped: Patterns::read(stated, &SKIPPED)?.whole(),
         scope: Scope::All,
         listed: None,
     })

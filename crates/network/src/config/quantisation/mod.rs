@@ -109,7 +109,10 @@ impl Quantisation {
             return None;
         }
         let module = blueprint.module(param.module);
-        let stacked = param.shape.rank() == 3 && blueprint.decoder_layer(param.module).is_some();
+        // The taps of a convolution are in three dimensions too, and no method takes them.
+        let stacked = param.shape.rank() == 3
+            && blueprint.decoder_layer(param.module).is_some()
+            && !module.class.starts_with("Conv");
         let is_linear =
             matches!(module.class, "Linear" | "FalconLinear" | "Conv1D") || module.class.ends_with("GroupedLinear");
         let linear = is_linear && param.path.ends_with(".weight");

@@ -12,6 +12,8 @@ use crate::config::fields::{ConfigProblem, Fields};
 pub(super) struct Patterns {
     /// Whole components of a path, anywhere in it; or a class.
     plain: HashSet<String>,
+    /// Whether those name modules themselves, not also what is inside them.
+    whole: bool,
     expressions: Vec<String>,
     /// All of them in one automaton: a mixture of experts has a hundred thousand modules, and lists have hundreds of names.
     /// Absent where it would be too large.
@@ -28,6 +30,11 @@ impl Patterns {
             }
         }
         Ok(all)
+    }
+
+    /// The same, each a module itself, however long the path in front of it is.
+    pub(super) fn whole(self) -> Self {
+        Self { whole: true, ..self }
     }
 
     /// Whether any of these fields is there.
@@ -90,7 +97,8 @@ impl Patterns {
         if self.plain.is_empty() {
             return false;
         }
-        let ends = || path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
+        let inside = path.match_indices('.').filter(|_| !self.whole).map(|(at, _)| at);
+        let ends = || inside.clone().chain([path.len()]);
         let starts = std::iter::once(0).chain(path.match_indices('.').map(|(at, _)| at + 1));
         starts
             .into_iter()
@@ -118,6 +126,14 @@ mod tests {
         assert!(list.matches("model.visual.blocks.0.attn.qkv", "Linear"));
         assert!(!list.matches("model.layers.30.mlp.up_proj", "Linear"));
         assert!(!list.matches("model.layers.0.mlp.gate_proj", "Linear"));
+    }
+
+    #[test]
+    fn names_of_modules_themselves_leave_what_is_inside_them() {
+        let list = patterns(&["model.layers.3.linear_attn", "lm_head"]).whole();
+        assert!(list.matches("model.layers.3.linear_attn", "GatedDelta"));
+        assert!(!list.matches("model.layers.3.linear_attn.out_proj", "Linear"));
+        assert!(list.matches("language_model.lm_head", "Linear"));
     }
 
     #[test]

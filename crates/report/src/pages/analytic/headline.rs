@@ -46,19 +46,29 @@ pub(crate) fn paragraph(report: &AnalyticReport) -> String {
     sentences.join(" ")
 }
 
+/// Whether the model generates tokens: an encoder keeps nothing for another pass.
+pub(super) fn generates(report: &AnalyticReport) -> bool {
+    report.memory.kv_bytes.get() > 0
+}
+
 /// The workload on one line of plain text.
-pub(crate) fn workload(workload: &WorkloadProfile) -> String {
+pub(crate) fn workload(report: &AnalyticReport) -> String {
+    let workload = &report.workload;
     let mut parts = Vec::new();
-    if workload.seq_len > 0 {
+    if workload.seq_len > 0 && generates(report) {
         let image = grouped(workload.image_tokens);
         let kinds = if workload.image_tokens > 0 { format!(" ({image} image)") } else { String::new() };
         parts.push(count(workload.seq_len, "prompt token") + &kinds);
         parts.push(format!("{} new", grouped(workload.max_new_tokens)));
+    } else if workload.seq_len > 0 {
+        parts.push(count(workload.seq_len, "token"));
     }
     parts.push(format!("batch {}", grouped(workload.batch)));
     parts.push(workload.dtype.to_string());
     if workload.seq_len > 0 {
         parts.push(format!("{} attention", attention(workload.attention)));
+    }
+    if workload.seq_len > 0 && generates(report) {
         let logits = match workload.logits {
             LogitsKind::All => "all logits",
             LogitsKind::Last => "last logits",
@@ -114,7 +124,12 @@ pub(super) fn sequences(report: &AnalyticReport) -> Option<String> {
     let later = need.kv_bytes_per_token_later.map(|later| format!(", {later} once its windows are full"));
     let later = later.unwrap_or_default();
     let (fit, tokens) = (count(fit, "sequence"), count(workload.seq_len + workload.decode_steps, "token"));
-    Some(format!("{fit} of {tokens} fit next to weights and activations; the KV cache takes {each} per token{later}"))
+    let takes = if each.get() == 0 {
+        "the cache holds states, whose size does not depend on the length".to_owned()
+    } else {
+        format!("the KV cache takes {each} per token{later}")
+    };
+    Some(format!("{fit} of {tokens} fit next to weights and activations; {takes}"))
 }
 
 /// How attention is computed.

@@ -14,9 +14,9 @@ pub(super) fn line(report: &AnalyticReport) -> Option<String> {
     let forecast = report.forecast.as_ref()?;
     let usual = usual(report)?;
     let mut text = format!("{} {}", name(usual.mode), interval(usual.total));
-    let _ = write!(text, ": first token {}", milliseconds(usual.ttft_ms.value));
     if let Some(step) = usual.time_per_output_token_ms {
-        let _ = write!(text, ", then {} per token", milliseconds(step.value));
+        let (first, step) = (milliseconds(usual.ttft_ms.value), milliseconds(step.value));
+        let _ = write!(text, ": first token {first}, then {step} per token");
     }
     for mode in forecast.modes.iter().filter(|mode| mode.mode != usual.mode) {
         let total = known(mode.total.forecast_ns.map(|time| milliseconds(time.as_millis())));
@@ -52,23 +52,30 @@ pub(super) fn section(page: &mut Page, report: &AnalyticReport) {
         "Likely times, next to the roofline: {}. Brackets hold the 90% interval.",
         prose(&forecast.basis)
     ));
-    let mut table = Table::new("mode | >total | >first token | >per token | >rate | >launch gaps | >kernels");
+    let decodes = forecast.modes.iter().any(|mode| mode.time_per_output_token_ms.is_some());
+    let mut table = Table::new(if decodes {
+        "mode | >total | >first token | >per token | >rate | >launch gaps | >kernels"
+    } else {
+        "mode | >total | >launch gaps | >kernels"
+    });
     for mode in &forecast.modes {
-        table.row([
-            name(mode.mode).to_owned(),
-            interval(mode.total),
-            range(mode.ttft_ms),
-            known(mode.time_per_output_token_ms.map(range)),
-            known(mode.decode_tokens_per_second.map(|rate| tokens_per_second(rate.value))),
-            milliseconds(mode.launch_gaps_ns.as_millis()),
-            grouped(mode.kernels),
-        ]);
+        let mut cells = vec![name(mode.mode).to_owned(), interval(mode.total)];
+        if decodes {
+            cells.push(range(mode.ttft_ms));
+            cells.push(known(mode.time_per_output_token_ms.map(range)));
+            cells.push(known(mode.decode_tokens_per_second.map(|rate| tokens_per_second(rate.value))));
+        }
+        cells.push(milliseconds(mode.launch_gaps_ns.as_millis()));
+        cells.push(grouped(mode.kernels));
+        table.row(cells);
     }
     page.table(&table);
     page.paragraph("The largest parts, as shares of each stage:");
-    let mut table = Table::new("mode | of prefill | of decode");
+    let mut table = Table::new(if decodes { "mode | of prefill | of decode" } else { "mode | of prefill" });
     for mode in &forecast.modes {
-        table.row([name(mode.mode).to_owned(), parts(&mode.prefill_contributions), parts(&mode.decode_contributions)]);
+        let stages = [&mode.prefill_contributions, &mode.decode_contributions].map(|stage| parts(stage));
+        let cells = [name(mode.mode).to_owned()].into_iter().chain(stages).take(if decodes { 3 } else { 2 });
+        table.row(cells);
     }
     page.table(&table);
 }

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use types::{AnalyticReport, Bytes, Flops, ModuleMetrics, RepetitionKind};
 
+use crate::words::number::count;
+
 /// Modules of one role and class, their parts included.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModuleRole {
@@ -50,7 +52,7 @@ pub(crate) fn by_time(report: &AnalyticReport, most: usize) -> Vec<ModuleRole> {
     if closed.len() > most {
         let rest = closed.split_off(most);
         closed.push(ModuleRole {
-            name: format!("{} others", rest.len()),
+            name: count(rest.len() as u64, "other"),
             class: None,
             time_ms: rest.iter().map(|role| role.time_ms).sum(),
             flops: rest.iter().map(|role| role.flops).sum(),

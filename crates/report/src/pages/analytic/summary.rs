@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{AnalyticReport, Assumption, Bytes, Flops, LogitsKind, OperatorShare, PageKind, RoutingKind};
 
-use super::headline::{attention, caveats, meaning, paragraph, sequences, stored};
+use super::headline::{attention, caveats, generates, meaning, paragraph, sequences, stored};
 use super::layer::file_name;
 use super::stages::StageRow;
 use super::{likely, modules};
@@ -305,8 +305,10 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
     if workload.seq_len > 0 {
         let (image, text) = (grouped(workload.image_tokens), grouped(workload.text_tokens));
         row("prompt", format!("{}: {image} image, {text} text", count(workload.seq_len, "token")));
-        let steps = count(workload.decode_steps, "decode step");
-        row("generation", format!("{}, {steps}", count(workload.max_new_tokens, "token")));
+        if generates(report) {
+            let steps = count(workload.decode_steps, "decode step");
+            row("generation", format!("{}, {steps}", count(workload.max_new_tokens, "token")));
+        }
     }
     if let (Some(base), Some(tile), Some([wide, high])) = (workload.base_size, workload.image_size, workload.crop_grid)
     {
@@ -327,6 +329,8 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
     row("element type", format!("{} (published weights: {})", workload.dtype, model.dtype));
     if workload.seq_len > 0 {
         row("attention", attention(workload.attention).to_owned());
+    }
+    if workload.seq_len > 0 && generates(report) {
         let logits = match workload.logits {
             LogitsKind::All => "of all prompt positions",
             LogitsKind::Last => "of the last prompt position",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use types::{AnalyticReport, DeviceUsed};
 
-use super::headline::{caveats, device_count, meaning, model, prediction, stored, workload};
+use super::headline::{caveats, device_count, generates, meaning, model, prediction, stored, workload};
 use super::summary::{device_table, exchange_table};
 use super::{likely, modules, stages};
 use crate::render::text::prose;
@@ -22,7 +22,7 @@ pub fn terminal(report: &AnalyticReport) -> String {
     let profile = &report.workload;
     page.facts([
         ("model", Some(prose(&model(&report.model)))),
-        ("workload", Some(prose(&format!("{}: {}", profile.profile_id, workload(profile))))),
+        ("workload", Some(prose(&format!("{}: {}", profile.profile_id, workload(report))))),
         ("stored", stored(&report.model, profile).map(|stored| prose(&stored))),
         ("device", Some(device_count(profile) + &device(&report.device))),
     ]);
@@ -70,9 +70,10 @@ fn latency(report: &AnalyticReport) -> String {
 fn memory(report: &AnalyticReport) -> String {
     let need = &report.memory;
     let verdict = if need.fits { "fits" } else { "does NOT fit" };
+    let cache = if generates(report) { format!(" + {} KV", need.kv_bytes) } else { String::new() };
     let mut text = format!(
-        "{} = {} weights + {} activations + {} KV; {verdict} into {}",
-        need.total_bytes, need.weights_bytes, need.activations_peak_bytes, need.kv_bytes, report.device.memory_bytes,
+        "{} = {} weights + {} activations{cache}; {verdict} into {}",
+        need.total_bytes, need.weights_bytes, need.activations_peak_bytes, report.device.memory_bytes,
     );
     if let Some(sequences) = need.sequences_that_fit {
         let _ = write!(text, ", room for {}", count(sequences, "sequence"));
@@ -147,6 +148,14 @@ mod tests {
         report.devices[0].time_per_output_token_ms = None;
         report.devices[0].decode_tokens_per_second = None;
         assert_eq!(latency(&report), "roofline time 92.0 ms; nothing is decoded");
+    }
+
+    #[test]
+    fn what_generates_nothing_has_neither_new_tokens_nor_a_cache() {
+        let mut report = sample::report();
+        report.memory.kv_bytes = types::Bytes::ZERO;
+        assert!(workload(&report).starts_with("512 tokens, batch 1"), "{}", workload(&report));
+        assert!(!memory(&report).contains("KV"), "{}", memory(&report));
     }
 
     #[test]

@@ -86,6 +86,20 @@ pub(super) static ROWS: &[Described] = &[
         }
     },
     const {
+        let definitions = Definitions {
+            attention: "y = o_proj(attn_sub_norm(softmax(q k^T / sqrt(d), causal) v)) with rotated q and k, over all cached \
+                        keys and values",
+            mlp: "y = down_proj(ffn_sub_norm(relu(gate_proj(x))^2 * up_proj(x)))",
+            ..COMMON
+        };
+        Described {
+            placement: NormPlacement::Inside,
+            biases: [ATTENTION_BIAS, ATTENTION_BIAS, Switch::Never],
+            activation: ActivationKind::SquaredRelu,
+            ..llama("bitnet", home!("bitnet"), names!("BitNet"), definitions)
+        }
+    },
+    const {
         Described {
             biases: [ATTENTION_BIAS, Switch::Never, MLP_BIAS],
             positions: PAIRS,

@@ -3,7 +3,8 @@
 use types::{ActivationKind, RotaryLayout};
 
 use super::super::base::{
-    ATTENTION_BIAS, CLASSIC, COMMON, LAYER_NORM, SIDE_BY_SIDE, fairseq, home, llama, plain, refused_if, side_by_side,
+    ATTENTION_BIAS, CLASSIC, COMMON, EACH_HEAD, LAYER_NORM, SIDE_BY_SIDE, fairseq, home, llama, plain, refused_if,
+    side_by_side,
 };
 use super::super::{Described, FeedForward, Positions, Switch, Windows};
 use crate::config::ConfigProblem;
@@ -126,6 +127,17 @@ pub(super) static ROWS: &[Described] = &[
                 llama("jais2", home!("jais2"), names, Definitions { norm: LAYER_NORM, mlp: CLASSIC.mlp, ..COMMON }),
                 ActivationKind::SquaredRelu,
             )
+        }
+    },
+    const {
+        let names =
+            Names { layer_norms: ["attention_layernorm", "", "feedforward_layernorm", ""], ..names!("Apertus") };
+        Described {
+            biases: [ATTENTION_BIAS, ATTENTION_BIAS, Switch::Never],
+            head_norms: EACH_HEAD,
+            feed_forward: FeedForward::Plain,
+            activation: ActivationKind::Xielu,
+            ..llama("apertus", home!("apertus"), names, Definitions { mlp: DOWN, ..COMMON })
         }
     },
     const {
