@@ -1,5 +1,7 @@
 //! Loads on servers: one that answers, and those that do not.
 
+#[path = "support/doubles.rs"]
+mod doubles;
 #[path = "support/scratch.rs"]
 #[allow(dead_code, reason = "a load needs less of it than a profile")]
 mod scratch;
@@ -14,6 +16,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use doubles::doubles;
 use scratch::{Output, Scratch};
 
 /// What a server does when it is asked to generate.
@@ -117,6 +120,29 @@ fn a_load_on_a_running_server_has_its_latencies_and_says_what_is_missing() {
     let plain = Scratch::new();
     assert_nothing_missing(&serve(&plain, &["--url", &url, "--window", "0"]));
     assert!(plain.json("run", "metrics.json")["serving"]["load"]["energy"].is_null());
+}
+
+#[test]
+fn a_server_without_a_known_profiler_is_recorded_by_the_collector() {
+    let (scratch, address) = (Scratch::new(), server(Answers::Tokens));
+    let (cupti, application) = doubles();
+    let url = format!("http://{address}");
+    let words = format!("cuda {}", "launch:_Z4gemmPf*3 launch:_Z6argmaxPf sleep:5 ".repeat(3000));
+    let mut all = vec!["serve", "--out", "run", "--warmup", "1", "--requests", "12", "--rate", "50", "--output", "4"];
+    all.extend(["--url", &url, "--", application.to_str().unwrap()]);
+    all.extend(words.split_whitespace());
+    let mut command = scratch.command(&all);
+    command.env("LLM_PERF_INJECT_CUPTI", cupti);
+    let output = Output::of(command);
+    // The application works by itself: its passes are not those that answered.
+    assert_eq!(output.code, 3, "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("the server does not annotate its steps"), "{}", output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    assert!(metrics["totals"]["kernel_count"].as_u64().unwrap() >= 16, "{}", metrics["totals"]);
+    assert_eq!(metrics["requests"].as_array().unwrap().len(), 12);
+    assert!(metrics["serving"]["join"].is_null());
+    let verified = Output::of(scratch.command(&["runs", "run", "--verify"]));
+    assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
 }
 
 #[test]

@@ -232,17 +232,22 @@ impl WaitingProcesses {
 
     /// Records all of them together, moves their files into `folder`, and tells which those are and what is missing.
     pub fn record(
-        &self,
+        self,
         request: &AttachRequest,
         folder: &Path,
         stop: &dyn Fn() -> bool,
     ) -> Result<(Vec<PathBuf>, Vec<String>), AttachError> {
+        Ok(self.begin(request)?.finish(folder, stop))
+    }
+
+    /// Begins to record all of them together.
+    pub fn begin(self, request: &AttachRequest) -> Result<Recording, AttachError> {
         let mut asked = Vec::new();
         let mut failed_first = None;
         let not_waiting = |id: &u32| AttachError::NotWaiting(*id).to_string();
         let mut missing: Vec<String> = self.others.iter().map(not_waiting).collect();
-        for process in &self.waiting {
-            match ask(process, request) {
+        for process in self.waiting {
+            match ask(&process, request) {
                 Ok(()) => asked.push(process),
                 Err(error) => {
                     missing.push(error.to_string());
@@ -253,20 +258,35 @@ impl WaitingProcesses {
         if let Some(error) = failed_first.filter(|_| asked.is_empty()) {
             return Err(error);
         }
-        let mut until = Instant::now() + request.duration + LONGEST_END;
+        Ok(Recording { asked, missing, until: Instant::now() + request.duration + LONGEST_END })
+    }
+}
+
+/// Processes that are being recorded.
+#[derive(Debug)]
+pub struct Recording {
+    asked: Vec<RunningProcess>,
+    missing: Vec<String>,
+    until: Instant,
+}
+
+impl Recording {
+    /// Waits until it is over, or ends it when it is to `stop`; moves the files into `folder`, and tells which those are and what is
+    /// missing.
+    pub fn finish(mut self, folder: &Path, stop: &dyn Fn() -> bool) -> (Vec<PathBuf>, Vec<String>) {
         let mut is_stopped = false;
-        let is_recording =
-            |process: &&&RunningProcess| process.folder().join("request").exists() && process.is_running();
-        while asked.iter().any(|process| is_recording(&process)) && Instant::now() < until {
+        let is_recording = |process: &RunningProcess| process.folder().join("request").exists() && process.is_running();
+        while self.asked.iter().any(is_recording) && Instant::now() < self.until {
             if !is_stopped && stop() {
                 is_stopped = true;
-                until = Instant::now() + LONGEST_END;
-                asked.iter().for_each(|process| end_now(process));
+                self.until = Instant::now() + LONGEST_END;
+                self.asked.iter().for_each(end_now);
             }
             std::thread::sleep(PAUSE);
         }
+        let Self { asked, mut missing, .. } = self;
         let mut files = Vec::new();
-        for process in asked {
+        for process in &asked {
             if !process.is_running() {
                 missing.push(format!("process {} ended while it was recorded", process.id));
             } else if process.folder().join("request").exists() {
@@ -277,7 +297,7 @@ impl WaitingProcesses {
                 Err(error) => missing.push(error.to_string()),
             }
         }
-        Ok((files, missing))
+        (files, missing)
     }
 }
 

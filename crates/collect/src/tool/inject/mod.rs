@@ -17,7 +17,7 @@ use crate::CollectError;
 use crate::user_folder::user_folder;
 use crate::whole_file::write_whole;
 
-pub use attach::{AttachError, AttachRequest, WaitingProcesses};
+pub use attach::{AttachError, AttachRequest, Recording, WaitingProcesses};
 pub use window::{Window, WindowError};
 
 /// The library, or nothing where this program was built for a machine it cannot be loaded on.

@@ -1,7 +1,7 @@
 //! `serve`: a load on a server, measured at its client and joined to the steps and kernels of the server.
 //!
-//! The load runs twice: plain, which the latencies are of, and once more in part while the server's own profiler records, which
-//! the parts of every request are of. How much slower the second is stands beside it.
+//! The load runs twice: plain, which the latencies are of, and once more in part while the server is recorded, by its own profiler or
+//! by our collector, which the parts of every request are of. How much slower the second is stands beside it.
 
 mod engine;
 mod pages;
@@ -205,9 +205,9 @@ fn loads(
     let mut window = None;
     if request.window > 0 && !stop() && !server.has_ended() {
         match recorded(server, &plan, request, progress, stop)? {
-            Ok((outcome, files)) => {
-                missing.extend(doubts(&outcome, " while the server was recorded"));
-                window = Some((outcome, files));
+            Ok((outcome, files, more)) => {
+                missing.extend(more.into_iter().chain(doubts(&outcome, " while the server was recorded")));
+                window = (!files.is_empty()).then_some((outcome, files));
             }
             Err(reason) => missing.push(reason),
         }
@@ -218,6 +218,9 @@ fn loads(
     Ok(Measured { plain, energy, window, missing })
 }
 
+/// A load that was recorded, its traces, and what they lack.
+type Recorded = (Outcome, Vec<PathBuf>, Vec<String>);
+
 /// The same load with other prompts of the same lengths, so that no cache knows them, while the server is recorded.
 fn recorded(
     server: &mut RunningServer,
@@ -225,7 +228,7 @@ fn recorded(
     request: &ServeRequest,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Result<(Outcome, Vec<PathBuf>), String>, UserError> {
+) -> Result<Result<Recorded, String>, UserError> {
     let window = match server.open_window() {
         Ok(window) => window,
         Err(reason) => return Ok(Err(reason)),
@@ -233,7 +236,8 @@ fn recorded(
     let plan = Plan { requests: request.window, seed: plan.seed.wrapping_add(1), ..plan.clone() };
     let outcome = send(&plan, "sending the load once more, recorded", progress, stop)?;
     progress(Progress::Doing("waiting for the server to write its trace"));
-    Ok(server.close_window(&window).map(|files| (outcome, files)))
+    let (files, missing) = server.close_window(window);
+    Ok(Ok((outcome, files, missing)))
 }
 
 /// Sends a load and reports how far it is.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, stderr_log};
 use collect::run::RunFolder;
+use collect::tool::inject::{self, AttachError, AttachRequest, Recording, WaitingProcesses};
 use collect::{CollectError, Command};
 use load::{ServedModel, Server};
 use types::UserError;
@@ -19,6 +20,8 @@ const TRACES: &str = "trace";
 /// How long a profiler may take to start, and to write its trace.
 const START: Duration = Duration::from_secs(60);
 const WRITE: Duration = Duration::from_secs(600);
+/// A window ends with its load; this is the longest that the collector records.
+const LONGEST_WINDOW: Duration = Duration::from_secs(3600);
 /// How long a server may take to end by itself.
 const GRACE: Duration = Duration::from_secs(20);
 /// A trace that has not grown for so long is whole.
@@ -31,6 +34,8 @@ pub(super) struct RunningServer {
     process: Option<Process>,
     engine: Option<ServingEngine>,
     traces: Option<PathBuf>,
+    /// Our collector waits in it: an engine whose profiler is not known is recorded with that.
+    is_waiting: bool,
 }
 
 impl RunningServer {
@@ -39,22 +44,26 @@ impl RunningServer {
         let (words, url) = match &request.place {
             Place::Url { url, traces } => {
                 let address = server(url, request)?;
-                return Ok(Self { address, process: None, engine: None, traces: traces.clone() });
+                let traces = traces.clone();
+                return Ok(Self { address, process: None, engine: None, traces, is_waiting: false });
             }
             Place::Command { words, url } => (words, url),
         };
         let engine = ServingEngine::of(words);
         let traces = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned()).join(TRACES);
+        let bare = |variables, traces| Prepared { words: words.clone(), variables, traces };
+        let is_waiting = request.window > 0 && engine.is_none() && inject::Injection::is_built_in();
         let prepared = match engine.filter(|_| request.window > 0) {
             Some(engine) => engine.prepared(words, &traces),
-            None => Prepared { words: words.clone(), variables: Vec::new(), traces: None },
+            None if is_waiting => bare(inject::waiting_variables()?, Some(traces)),
+            None => bare(Vec::new(), None),
         };
         let address = server(&url.clone().unwrap_or_else(|| address(words)), request)?;
         let command = Command::of_words(&prepared.words).ok_or_else(|| {
             UserError::usage("no server command").hint("put it last: llm-perf serve -- vllm serve MODEL")
         })?;
         let command = folder.log_command(LOG, command.with_variables(prepared.variables))?;
-        Ok(Self { address, process: Some(Process::start(&command)?), engine, traces: prepared.traces })
+        Ok(Self { address, process: Some(Process::start(&command)?), engine, traces: prepared.traces, is_waiting })
     }
 
     /// Waits until it answers.
@@ -82,6 +91,17 @@ impl RunningServer {
 
     /// Starts to record; why it cannot, otherwise.
     pub(super) fn open_window(&mut self) -> Result<Window, String> {
+        if let Some(process) = self.process.as_ref().filter(|_| self.is_waiting) {
+            let request = AttachRequest { target: process.id().to_string(), duration: LONGEST_WINDOW };
+            let recording = WaitingProcesses::find(&request.target).and_then(|processes| processes.begin(&request));
+            return match recording {
+                Ok(recording) => Ok(Window::Collector(recording)),
+                Err(AttachError::NoLibrary { .. }) => {
+                    Err("kernels were not recorded: no process of the server uses CUDA".to_owned())
+                }
+                Err(error) => Err(format!("kernels were not recorded: {error}")),
+            };
+        }
         if self.engine.is_none() {
             self.engine = self.asked();
         }
@@ -98,7 +118,7 @@ impl RunningServer {
         let since = SystemTime::now();
         let body = engine.start(Some(&traces));
         match load::post(&self.address, "/start_profile", &body, START) {
-            Ok(answer) if answer.status == 200 => Ok(Window { traces, since }),
+            Ok(answer) if answer.status == 200 => Ok(Window::Engine { traces, since }),
             Ok(answer) => {
                 Err(format!("kernels were not recorded: /start_profile answers with HTTP status {}", answer.status))
             }
@@ -106,20 +126,27 @@ impl RunningServer {
         }
     }
 
-    /// Stops recording and waits for the files.
-    pub(super) fn close_window(&self, window: &Window) -> Result<Vec<PathBuf>, String> {
-        let answer = load::post(&self.address, "/stop_profile", "{}", WRITE);
-        match answer {
+    /// Stops recording and waits for the files; tells which those are and what is missing.
+    pub(super) fn close_window(&self, window: Window) -> (Vec<PathBuf>, Vec<String>) {
+        let (traces, since) = match window {
+            Window::Engine { traces, since } => (traces, since),
+            Window::Collector(recording) => {
+                let folder = self.traces.clone().unwrap_or_default();
+                return match std::fs::create_dir_all(&folder) {
+                    Ok(()) => recording.finish(&folder, &|| true),
+                    Err(error) => (Vec::new(), vec![format!("cannot create folder {}: {error}", folder.display())]),
+                };
+            }
+        };
+        let nothing = |why: String| (Vec::new(), vec![why]);
+        match load::post(&self.address, "/stop_profile", "{}", WRITE) {
             Ok(answer) if answer.status == 200 => {}
-            Ok(answer) => return Err(format!("/stop_profile answers with HTTP status {}", answer.status)),
-            Err(error) => return Err(error.to_string()),
+            Ok(answer) => return nothing(format!("/stop_profile answers with HTTP status {}", answer.status)),
+            Err(error) => return nothing(error.to_string()),
         }
-        let files = window.files();
-        if files.is_empty() {
-            Err(format!("the server wrote no trace into {}", window.traces.display()))
-        } else {
-            Ok(files)
-        }
+        let files = files(&traces, since);
+        let missing = files.is_empty().then(|| format!("the server wrote no trace into {}", traces.display()));
+        (files, missing.into_iter().collect())
     }
 
     /// The engine of a server that was there before: each has a path that the other has not.
@@ -157,41 +184,41 @@ pub(super) fn log() -> String {
 }
 
 /// A part of the load that is recorded.
-pub(super) struct Window {
-    traces: PathBuf,
-    since: SystemTime,
+pub(super) enum Window {
+    /// By the engine's own profiler, which writes into a folder.
+    Engine { traces: PathBuf, since: SystemTime },
+    /// By our collector.
+    Collector(Recording),
 }
 
-impl Window {
-    /// The traces of it, once they no longer grow.
-    fn files(&self) -> Vec<PathBuf> {
-        let start = Instant::now();
-        let mut before = Vec::new();
-        loop {
-            let now = self.written();
-            if (!now.is_empty() && now == before) || start.elapsed() > WRITE {
-                return now.into_iter().map(|(path, _)| path).collect();
-            }
-            if now.is_empty() && start.elapsed() > START {
-                return Vec::new();
-            }
-            before = now;
-            std::thread::sleep(QUIET);
+/// The traces of a window, once they no longer grow.
+fn files(traces: &Path, since: SystemTime) -> Vec<PathBuf> {
+    let start = Instant::now();
+    let mut before = Vec::new();
+    loop {
+        let now = written(traces, since);
+        if (!now.is_empty() && now == before) || start.elapsed() > WRITE {
+            return now.into_iter().map(|(path, _)| path).collect();
         }
+        if now.is_empty() && start.elapsed() > START {
+            return Vec::new();
+        }
+        before = now;
+        std::thread::sleep(QUIET);
     }
+}
 
-    /// Traces that are newer than the window, with their sizes.
-    fn written(&self) -> Vec<(PathBuf, u64)> {
-        let entries = std::fs::read_dir(&self.traces).into_iter().flatten().filter_map(Result::ok);
-        let mut files: Vec<_> = entries
-            .filter(|entry| is_trace(&entry.path()))
-            .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
-            .filter(|(_, metadata)| metadata.modified().is_ok_and(|at| at >= self.since))
-            .map(|(path, metadata)| (path, metadata.len()))
-            .collect();
-        files.sort();
-        files
-    }
+/// Traces that are newer than the window, with their sizes.
+fn written(traces: &Path, since: SystemTime) -> Vec<(PathBuf, u64)> {
+    let entries = std::fs::read_dir(traces).into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<_> = entries
+        .filter(|entry| is_trace(&entry.path()))
+        .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
+        .filter(|(_, metadata)| metadata.modified().is_ok_and(|at| at >= since))
+        .map(|(path, metadata)| (path, metadata.len()))
+        .collect();
+    files.sort();
+    files
 }
 
 fn is_trace(path: &Path) -> bool {
