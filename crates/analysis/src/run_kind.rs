@@ -92,7 +92,12 @@ fn ranges(timeline: &Timeline) -> Facts {
     }
     let row = |(name, count): &(String, u64)| Facts::new().with("name", name.as_str()).with("ranges", *count);
     // Some tools write whole records into the names of their ranges.
-    let named: Vec<_> = kinds.iter().filter(|(name, _)| name.len() <= LONGEST_NAME).take(NAMED).map(row).collect();
+    let named: Vec<_> = kinds
+        .iter()
+        .filter(|(name, _)| name.len() <= LONGEST_NAME && !name.starts_with('{'))
+        .take(NAMED)
+        .map(row)
+        .collect();
     let facts = Facts::new().with("ranges", timeline.ranges.len());
     if named.is_empty() { facts } else { facts.with("kinds", named) }
 }

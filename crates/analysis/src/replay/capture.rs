@@ -65,7 +65,7 @@ fn breaks(call: &CallNode) -> bool {
 /// Whether a graph can hold a call.
 fn holds(call: &CallNode) -> bool {
     let is_free = call.wait.is_none_or(|wait| !wait.until_end);
-    is_free && !matches!(call.kind, Some(IdleCause::Synchronising | IdleCause::Compiling))
+    is_free && !call.first_use && !matches!(call.kind, Some(IdleCause::Synchronising | IdleCause::Compiling))
 }
 
 fn close(graph: &Graph, costs: &mut Costs, section: &mut Vec<usize>, captured: &mut [bool], bound: Bound) {

@@ -9,6 +9,8 @@ use crate::time::{Host, Span, cause_of_call};
 /// A thread that makes no call for this long while another makes some is taken to wait for it, as the main thread of PyTorch
 /// does for the backward pass.
 const HANDED_OVER: Nanos = Nanos::new(200_000);
+/// A launch that loads what it launches takes this long at least.
+const LOADS: Nanos = Nanos::new(1_000_000);
 
 /// Calls by thread, in order, and for each row of [`Timeline::calls`] the node it is part of.
 pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>], host: &Host) -> (Vec<CallNode>, Vec<u32>) {
@@ -44,6 +46,7 @@ pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>], host: &Host) ->
             doing: IdleCause::Launching,
             doing_ns: Nanos::ZERO,
             kind: kinds[call.name.index()],
+            first_use: false,
             own: call.duration,
             wait: None,
             launched: 0,
@@ -55,6 +58,11 @@ pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>], host: &Host) ->
     }
     hand_over(timeline, &mut nodes);
     name_gaps(host, &mut nodes);
+    for node in nodes.iter_mut().filter(|node| node.launched > 0 && node.kind.is_none() && node.span.length() >= LOADS)
+    {
+        let loads = host.known_within(node.span, IdleCause::Compiling).total();
+        node.first_use = 2 * loads.get() > node.span.length().get();
+    }
     (nodes, of_row)
 }
 

@@ -60,6 +60,8 @@ pub(crate) struct CallNode {
     pub(crate) doing_ns: Nanos,
     /// What the call is: `None` is a launch.
     pub(crate) kind: Option<IdleCause>,
+    /// Whether it loads what it launches.
+    pub(crate) first_use: bool,
     /// Time in the call where it waits for nothing.
     pub(crate) own: Nanos,
     /// What it waits for.

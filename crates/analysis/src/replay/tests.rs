@@ -75,6 +75,22 @@ fn a_host_bound_loop_gets_as_fast_as_its_device_with_a_graph() {
 }
 
 #[test]
+fn a_graph_does_not_spare_the_host_what_loads_its_kernels() {
+    // The first launch loads the kernel for 20 ms.
+    let mut timeline = loop_of(100, 50_000, 10_000);
+    for call in &mut timeline.calls[1..] {
+        call.start += Nanos::new(20_000_000);
+    }
+    for work in &mut timeline.work {
+        work.start += Nanos::new(20_000_000);
+    }
+    timeline.calls[0].duration = Nanos::new(20_000_000);
+    timeline.ranges[0].end = timeline.ranges[0].end.map(|end| end + Nanos::new(20_000_000));
+    let (before, after) = (time(&timeline, &[]), time(&timeline, &[Change::CudaGraphs]));
+    assert!(before > 24_900_000 && (21_000_000..21_300_000).contains(&after), "{before} {after}");
+}
+
+#[test]
 fn moments_in_a_compiler_come_with_a_launch_and_long_ones_stay_with_the_host() {
     let with_compiler = |each: i64, compiles: i64| {
         let mut timeline = loop_of(100, each, 10_000);
