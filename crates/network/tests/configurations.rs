@@ -212,6 +212,7 @@ fn embedders_whose_classes_are_beside_their_weights_have_the_parameters_of_those
         (&gte, "position_embedding_type", json!("absolute")),
         (&gte, "layer_norm_type", json!("rms_norm")),
         (&gte, "pack_qkv", json!(false)),
+        (&gte, "head_dim", json!(32)),
     ] {
         let mut whole = whole.clone();
         whole[field] = other;

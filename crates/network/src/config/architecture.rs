@@ -76,6 +76,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
     decoder("Mistral4ForCausalLM", "mistral4", |fields| boxed(family::deepseek::read_mistral4(fields))),
     decoder("KimiLinearForCausalLM", "kimi_linear", |fields| boxed(family::kimi::read_kimi(fields))),
+    decoder("BailingHybridForCausalLM", "bailing_hybrid", |fields| boxed(family::kimi::read_ling(fields))),
     decoder("LongcatFlashForCausalLM", "longcat_flash", |fields| boxed(family::kimi::read_longcat(fields))),
     decoder("DeciLMForCausalLM", "nemotron-nas", |fields| boxed(family::deci::read(fields))),
     decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),

@@ -185,10 +185,10 @@ pub enum DeltaProjections {
     Four,
     /// One each for queries, keys, values, gates, steps and decays.
     Apart,
-    /// The same with a decay for each channel of a key; gates and decays are made from vectors of that width.
+    /// The same with a decay for each channel of a key; gates and decays are made from vectors of that width, where there is one.
     Channels {
         /// The width.
-        rank: u64,
+        rank: Option<u64>,
     },
 }
 
@@ -307,6 +307,8 @@ pub struct LatentConfig {
     pub keep: Option<u64>,
     /// The indexer; absent where an earlier layer's choice is used.
     pub indexer: Option<IndexerConfig>,
+    /// Whether a projection gates what each head gives.
+    pub gated: bool,
 }
 
 /// What chooses the positions of sparse attention.

@@ -546,6 +546,10 @@ impl EncoderConfig {
         // The gate is another field's or the class's business.
         let known = activation_named(if activation == "swiglu" { "silu" } else { &activation });
         let rotates = family.rotates(fields)?;
+        if let Some(stated) = fields.optional_size("head_dim")?.filter(|stated| rotates && *stated != width / heads) {
+            let expected = format!("`hidden_size` / `num_attention_heads` ({})", width / heads);
+            return Err(fields.wrong("head_dim", stated, expected));
+        }
         let llama = family.variant == EncoderVariant::Llama;
         let key_value_heads = if llama { fields.size_or("num_key_value_heads", heads)? } else { heads };
         fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;

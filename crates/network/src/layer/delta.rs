@@ -52,8 +52,7 @@ impl GatedDelta {
                 DeltaProjections::Channels { rank } => {
                     builder.module("forget_gate", names.forget_gate, |builder, _| {
                         let decay = rates(builder);
-                        let first = Linear::new(builder, "f_a_proj", width, rank, false);
-                        (decay, vec![first, Linear::new(builder, "f_b_proj", rank, decays, false)])
+                        (decay, projected(builder, ["f_proj", "f_a_proj", "f_b_proj"], [width, decays], rank))
                     })
                 }
                 _ => (rates(builder), Vec::new()),
@@ -87,8 +86,7 @@ impl GatedDelta {
                     let first = ["q_proj", "k_proj"].map(|name| linear(name, keys));
                     let [query, key] = first;
                     let most = [query, key, linear("v_proj", values), linear("b_proj", value_heads)];
-                    let first = linear("g_a_proj", rank);
-                    let gates = vec![first, Linear::new(builder, "g_b_proj", rank, values, false)];
+                    let gates = projected(builder, ["g_proj", "g_a_proj", "g_b_proj"], [width, values], rank);
                     Inputs::Apart(Box::new((most, [gates, decay_projections])))
                 }
             };
@@ -163,5 +161,21 @@ impl GatedDelta {
             let mixed = b.multiply(&mixed, &gate)?;
             self.output.forward(b, &mixed)
         })
+    }
+}
+
+/// One projection of that name, or two through vectors of `rank` elements.
+fn projected(
+    builder: &mut Builder,
+    [whole, first, second]: [&'static str; 3],
+    [inputs, outputs]: [u64; 2],
+    rank: Option<u64>,
+) -> Vec<Linear> {
+    match rank {
+        None => vec![Linear::new(builder, whole, inputs, outputs, false)],
+        Some(rank) => {
+            let first = Linear::new(builder, first, inputs, rank, false);
+            vec![first, Linear::new(builder, second, rank, outputs, false)]
+        }
     }
 }

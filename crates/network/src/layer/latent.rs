@@ -1,6 +1,6 @@
 //! Multi-head latent attention: the cache holds one latent vector and one rotated key a position, for all heads.
 
-use types::{AttentionDetail, AttentionKind, Chosen, Op};
+use types::{ActivationKind, AttentionDetail, AttentionKind, Chosen, Op};
 
 use super::{Indexer, Linear, Norm, Rotary};
 use crate::config::Names;
@@ -15,6 +15,8 @@ pub(crate) struct LatentAttention {
     norm: Norm,
     expand: Linear,
     output: Linear,
+    /// To a gate of each head.
+    gate: Option<Linear>,
     rotary: Option<Rotary>,
     indexer: Option<Indexer>,
     config: LatentConfig,
@@ -69,6 +71,7 @@ impl LatentAttention {
                 norm: Norm::new(builder, "kv_a_layernorm", names.norm, latent, norm),
                 expand: Linear::new(builder, "kv_b_proj", latent, heads * (plain_width + value_width), false),
                 output: Linear::new(builder, "o_proj", heads * value_width, width, bias),
+                gate: config.gated.then(|| Linear::new(builder, "g_proj", width, heads, false)),
                 rotary: config.rotary.map(|rotary| Rotary::new(builder, names.rotary, rotary)),
                 config,
                 layer,
@@ -118,7 +121,13 @@ impl LatentAttention {
             } else {
                 self.expanded(b, [&plain, &turned], [&latents, &keys], chosen.as_ref())?
             };
-            let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
+            let mut mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
+            if let Some(gate) = &self.gate {
+                let gate = gate.forward(b, x)?;
+                let gate = b.activation(ActivationKind::Sigmoid, &gate)?;
+                let gate = b.reshape(&gate, [batch, length, heads, 1])?;
+                mixed = b.multiply(&mixed, &gate)?;
+            }
             let mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
             self.output.forward(b, &mixed)
         })

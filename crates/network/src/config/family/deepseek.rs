@@ -180,7 +180,7 @@ pub(in crate::config) fn read_v2(fields: &Fields<'_>) -> Result<DecoderConfig, C
     let method = fields.optional_text("topk_method")?.unwrap_or_else(|| "greedy".to_owned());
     let groups = match method.as_str() {
         "greedy" => None,
-        "group_limited_greedy" => Some(groups(fields, 1)?),
+        "group_limited_greedy" => Some(groups(fields, 1, ("n_routed_experts", fields.size("n_routed_experts")?))?),
         other => {
             let expected = "\"greedy\" or \"group_limited_greedy\"";
             return Err(fields.wrong("topk_method", format!("\"{other}\""), expected));
@@ -191,7 +191,10 @@ pub(in crate::config) fn read_v2(fields: &Fields<'_>) -> Result<DecoderConfig, C
 }
 
 pub(in crate::config) fn read_mistral4(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let gate = GateConfig { groups: Some(groups(fields, 2)?), ..PLAIN_GATE };
+    let gate = GateConfig {
+        groups: Some(groups(fields, 2, ("n_routed_experts", fields.size("n_routed_experts")?))?),
+        ..PLAIN_GATE
+    };
     let mut decoder = read(fields, &MISTRAL4, gate, [0, 1])?;
     let normalise = fields.flag_or("norm_topk_prob", true)?;
     for layer in &mut decoder.layers {
@@ -211,18 +214,22 @@ fn v3_gate(fields: &Fields<'_>) -> Result<GateConfig, ConfigProblem> {
         scores: ScoreKind::Sigmoid,
         single_precision: true,
         correction: Some(Correction::Buffer),
-        groups: Some(groups(fields, 2)?),
+        groups: Some(groups(fields, 2, ("n_routed_experts", fields.size("n_routed_experts")?))?),
         ..PLAIN_GATE
     })
 }
 
-fn groups(fields: &Fields<'_>, best: u64) -> Result<GroupLimit, ConfigProblem> {
+/// `best` experts of a group speak for it, of as many experts as that field says.
+pub(super) fn groups(
+    fields: &Fields<'_>,
+    best: u64,
+    (name, experts): (&str, u64),
+) -> Result<GroupLimit, ConfigProblem> {
     let (groups, keep) = (fields.size("n_group")?, fields.size("topk_group")?);
     if keep > groups {
         return Err(fields.wrong("topk_group", keep, format!("at most `n_group` ({groups})")));
     }
-    let experts = fields.size("n_routed_experts")?;
-    fields.divides(("n_routed_experts", experts), ("n_group", groups))?;
+    fields.divides((name, experts), ("n_group", groups))?;
     if best > experts / groups {
         return Err(fields.wrong(
             "n_group",
@@ -282,6 +289,7 @@ pub(super) fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig,
         scale: stretch * stretch / ((plain_width + rotary_width) as f64).sqrt(),
         keep: None,
         indexer: None,
+        gated: false,
     })
 }
 

@@ -1,5 +1,5 @@
-//! Kimi Linear and OLMo Hybrid: linear attention in most layers, and attention without rotary positions or with norms of all
-//! heads in the others. LongCat-Flash: two attentions and two feed-forwards to a mixture.
+//! Kimi Linear and Ling 3.0: linear attention in most layers, and latent attention without rotary positions or with gates in the
+//! others. LongCat-Flash: two attentions and two feed-forwards to a mixture.
 
 use super::deepseek::{self, latent};
 use super::mixture::{PLAIN_GATE, mixture, shared};
@@ -50,8 +50,22 @@ pub(crate) const LONGCAT: Family = Family {
     },
 };
 
+pub(crate) const LING: Family = Family {
+    home: "transformers.models.bailing_hybrid.modeling_bailing_hybrid",
+    names: Names {
+        delta: "BailingHybridDeltaAttention",
+        delta_module: "self_attn",
+        gated_norm: "BailingHybridRMSNormGated",
+        mixture: "BailingHybridMoE",
+        gate: "BailingHybridTopkRouter",
+        shared_module: "shared_experts",
+        ..names!("BailingHybrid")
+    },
+    definitions: KIMI.definitions,
+};
+
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&KIMI, &LONGCAT];
+pub(crate) const FAMILIES: &[&Family] = &[&KIMI, &LONGCAT, &LING];
 
 pub(in crate::config) fn read_kimi(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
@@ -70,7 +84,7 @@ pub(in crate::config) fn read_kimi(fields: &Fields<'_>) -> Result<DecoderConfig,
         key_width: width,
         value_width: width,
         kernel: size("linear_conv_kernel_dim", "short_conv_kernel_size", 4)?,
-        projections: DeltaProjections::Channels { rank: width },
+        projections: DeltaProjections::Channels { rank: Some(width) },
     };
     // Counted from one.
     let full = older.map(|older| older.optional_counts("full_attn_layers")).transpose()?.flatten();
@@ -78,23 +92,60 @@ pub(in crate::config) fn read_kimi(fields: &Fields<'_>) -> Result<DecoderConfig,
         Some(full) => !full.contains(&(index + 1)),
         None => index == 0 || !index.is_multiple_of(4),
     })?;
+    let attention = LatentConfig { rotary: None, ..latent(fields, &sizes)? };
+    with_experts(fields, &sizes, &KIMI, (attention, delta, linear), 1)
+}
+
+/// Ling 3.0: gates and decays of one projection each, and a gate for each head of latent attention.
+pub(in crate::config) fn read_ling(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let bounded = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);
+    // Files of the class state both: the width of a head there is that of its rotated part.
+    let width = bounded(fields.spelling(&["linear_head_dim", "head_dim"]).unwrap_or("head_dim"), 128)?;
+    let delta = DeltaConfig {
+        key_heads: sizes.heads,
+        value_heads: sizes.heads,
+        key_width: width,
+        value_width: width,
+        kernel: bounded("short_conv_kernel_size", 4)?,
+        projections: DeltaProjections::Channels { rank: None },
+    };
+    let every = fields.size_or("layer_group_size", 6)?;
+    let linear =
+        sizes.kinds(fields, ["full_attention", "linear_attention"], |index| !(index + 1).is_multiple_of(every))?;
+    let attention = LatentConfig { gated: true, query_rank: None, ..latent(fields, &sizes)? };
+    with_experts(fields, &sizes, &LING, (attention, delta, linear), 2)
+}
+
+/// Layers of both kinds of attention with experts behind dense ones, `dense` of which the class has at the front.
+fn with_experts(
+    fields: &Fields<'_>,
+    sizes: &Sizes,
+    family: &'static Family,
+    (attention, delta, linear): (LatentConfig, DeltaConfig, Vec<bool>),
+    dense: u64,
+) -> Result<DecoderConfig, ConfigProblem> {
     let inner = fields.size("moe_intermediate_size")?;
     let experts = ("num_experts", fields.size_of(&["num_experts", "num_local_experts"])?);
+    let groups = match fields.optional_size("n_group")? {
+        None | Some(1) => None,
+        Some(_) => Some(deepseek::groups(fields, 2, experts)?),
+    };
     let gate = GateConfig {
+        groups,
         scores: ScoreKind::Sigmoid,
         single_precision: true,
         correction: Some(Correction::Buffer),
         ..PLAIN_GATE
     };
     let always = fields.optional_size_of(&["num_shared_experts", "n_shared_experts"])?.unwrap_or(0);
-    let mixture = mixture(fields, &sizes, experts, inner)?;
+    let mixture = mixture(fields, sizes, experts, inner)?;
     let mut mixture = MixtureConfig { gate, shared: shared(always, inner), ..mixture };
     mixture.routing.scale = fields.number_or("routed_scaling_factor", 1.0)?;
-    let first = fields.count_or("first_k_dense_replace", 1)?;
+    let first = fields.count_or("first_k_dense_replace", dense)?;
     let mixes = sizes.listed(fields, "mlp_layer_types", ["dense", "sparse"], |index| index >= first)?;
-    let attention = AttentionConfig::Latent(LatentConfig { rotary: None, ..latent(fields, &sizes)? });
-    Ok(sizes.decoder(&KIMI, |index| {
-        let attention = if linear[index] { AttentionConfig::Delta(delta) } else { attention };
+    Ok(sizes.decoder(family, |index| {
+        let attention = if linear[index] { AttentionConfig::Delta(delta) } else { AttentionConfig::Latent(attention) };
         (attention, if mixes[index] { FeedForwardConfig::Mixture(mixture) } else { sizes.gated() })
     }))
 }
