@@ -1,10 +1,11 @@
-"""What a run found of the steps of `plain_server.py`, beside the server's log: `python plain_server_check.py FOLDER`."""
+"""What a run found of the steps of `plain_server.py`, beside the server's log: `python plain_server_check.py FOLDER LEAST`, the
+share of tokens that must be in the right step."""
 
 import json
 import sys
 from pathlib import Path
 
-folder = Path(sys.argv[1])
+folder, least = Path(sys.argv[1]), float(sys.argv[2])
 metrics = json.loads((folder / "run/metrics.json").read_text())
 log = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
 join = metrics["serving"]["join"]
@@ -46,5 +47,5 @@ for request in requests:
     for name, time in (request["parts"] or {}).items():
         named[name] = named.get(name, 0) + time
 print({name: f"{time / sum(named.values()):.1%}" for name, time in named.items()})
-if right(shift) < 0.9 * tokens:
-    sys.exit("fewer than 90% of tokens are in the right step")
+if right(shift) < least * tokens:
+    sys.exit(f"fewer than {least:.0%} of tokens are in the right step")

@@ -319,6 +319,8 @@ mod tests {
             (include_bytes!("../../tests/data/serving/deeper.json.gz"), 0.99, 0.01),
             (include_bytes!("../../tests/data/serving/padded.json.gz"), 0.98, 0.02),
             (include_bytes!("../../tests/data/serving/preemption.json.gz"), 0.97, 0.01),
+            // Prompts in two to four steps.
+            (include_bytes!("../../tests/data/serving/unannotated.json.gz"), 0.8, 0.15),
         ] {
             let Recorded { steps, log, truth, .. } = Recorded::read(bytes);
             let arrivals = Arrival::of_log(&log, true);

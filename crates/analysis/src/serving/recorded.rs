@@ -1,4 +1,5 @@
-//! Loads on vLLM with the log of its scheduler, recorded on an H200 (`tests/live/h200_serve.sh`, then `tests/live/serving_truth.py`).
+//! Loads on vLLM with the log of its scheduler, recorded on an H200 (`tests/live/h200_serve.sh`, then `tests/live/serving_truth.py`);
+//! and one on a server that annotates nothing (`tests/live/h200_plain_server.sh`).
 
 use std::io::Read;
 
@@ -33,6 +34,11 @@ impl Recorded {
             context: group(&row[4]),
             generation: group(&row[5]),
         };
+        // As long as it was busy, as far as that is known.
+        let busy = |row: &Value| {
+            let (start, end) = (time(&row[2]), time(&row[3]));
+            Span::new(row[6].as_i64().map_or(start, |busy| end - Nanos::new(busy)), end)
+        };
         let request = |row: Value| RequestRecord {
             due_ns: Some(time(&row[0])),
             chunks_ns: list(&row[1]).iter().map(time).collect(),
@@ -44,7 +50,7 @@ impl Recorded {
         let part = |row: &Value| (row[0].as_u64().unwrap() as usize, row[1].as_u64().unwrap());
         Self {
             steps: ServerSteps {
-                busy: Spans::union(steps.iter().map(|step| step.device)),
+                busy: Spans::union(list(&document["steps"]).iter().map(busy)),
                 list: steps,
                 unannotated: false,
             },

@@ -32,7 +32,9 @@ pub(super) fn inferred(
     let mut steps = steps.clone();
     let anything = Group { sequences: 1, tokens: 1 };
     steps.list.iter_mut().for_each(|step| (step.context, step.generation) = (anything, anything));
-    let search = Search { places: Places::new(&steps), steps: &steps, requests };
+    // Launches may take as long as the work of a prompt: what counts is how long the device is busy.
+    let work = steps.list.iter().map(|step| steps.busy.total_within(step.device)).collect();
+    let search = Search { places: Places::new(&steps), steps: &steps, requests, work };
     let moved = search.offset(known)?;
     let mut placed = search.at(moved);
     search.resume(&mut placed, moved);
@@ -47,7 +49,7 @@ pub(super) fn inferred(
     }
     let mut composed = composed(&steps, requests, &found.placed);
     if let Some(long) = long {
-        begin_prompts(&mut composed, requests, &found, long);
+        begin_prompts(&mut composed, requests, &found, &search.work, long);
     }
     Some((composed, found))
 }
@@ -56,6 +58,8 @@ struct Search<'a> {
     steps: &'a ServerSteps,
     places: Places<'a>,
     requests: &'a [Arrival],
+    /// Per step: how long the device is busy.
+    work: Vec<Nanos>,
 }
 
 impl Search<'_> {
@@ -124,9 +128,8 @@ impl Search<'_> {
 
     /// Steps that take longer than this process prompts, if most that end one do.
     fn long(&self, placed: &[Option<Placement>]) -> Option<Nanos> {
-        let length = |place: usize| self.steps.list[place].device.length();
-        let usual = middle((0..self.steps.list.len()).map(length).collect())?;
-        let prompts = placed.iter().flatten().filter(|one| one.from_prompt).map(|one| length(one.steps[0]));
+        let usual = middle(self.work.clone())?;
+        let prompts = placed.iter().flatten().filter(|one| one.from_prompt).map(|one| self.work[one.steps[0]]);
         let long = Nanos::new(usual.get() / 2 * 3);
         (middle(prompts.collect())? > long).then_some(long)
     }
@@ -134,7 +137,7 @@ impl Search<'_> {
     /// Moves requests by a step whose prompt would be processed by one as short as those that only decode, beside a long one.
     fn settle(&self, found: &mut Offset, moved: Nanos, long: Nanos) {
         let last = self.steps.list.len();
-        let is_long = |place: usize| self.steps.list.get(place).is_some_and(|step| step.device.length() > long);
+        let is_long = |place: usize| self.work.get(place).is_some_and(|work| *work > long);
         let rows = self.requests.iter().zip(&mut found.placed);
         for (request, now) in rows.filter_map(|(request, one)| Some((request, one.as_mut()?))) {
             let first = now.steps[0];
@@ -182,8 +185,8 @@ impl Search<'_> {
         if too_early * 10 > prompts.len() {
             return None;
         }
-        let length = |place: usize| self.steps.list.get(place).map_or(Nanos::ZERO, |step| step.device.length());
-        let beyond = |end: usize| length(end) - length(end + 1);
+        let work = |place: usize| self.work.get(place).copied().unwrap_or_default();
+        let beyond = |end: usize| work(end) - work(end + 1);
         let beyond = middle(ends().map(beyond).collect())?;
         Some((beyond, Offset { ns, basis, placed }))
     }
@@ -230,17 +233,17 @@ fn composed(steps: &ServerSteps, requests: &[Arrival], placed: &[Option<Placemen
 }
 
 /// Prompts begin in long steps just before the one that ends them, where those end no prompt.
-fn begin_prompts(steps: &mut ServerSteps, requests: &[Arrival], found: &Offset, long: Nanos) {
+fn begin_prompts(steps: &mut ServerSteps, requests: &[Arrival], found: &Offset, work: &[Nanos], long: Nanos) {
     for (request, placement) in requests.iter().zip(&found.placed) {
         let end = placement.as_ref().filter(|one| one.from_prompt).map(|one| one.steps[0]);
         let Some((end, prompt)) = end.zip(request.prompt) else { continue };
         let begins = |place: &usize| {
             let step = &steps.list[*place];
             let is_free = step.context.sequences == 0 && step.host.start >= request.due + found.ns;
-            is_free && step.device.length() > long
+            is_free && work[*place] > long
         };
         let begin = (0..end).rev().take_while(begins).last().unwrap_or(end);
-        let length = |place: usize| steps.list[place].device.length().get() as f64;
+        let length = |place: usize| work[place].get() as f64;
         let all: f64 = (begin..=end).map(length).sum();
         let tokens: Vec<_> = (begin..end).map(|place| (prompt as f64 * length(place) / all) as u64).collect();
         for (place, tokens) in (begin..end).zip(tokens) {
