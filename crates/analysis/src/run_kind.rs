@@ -41,6 +41,9 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
     }
     let stages = &attribution.stages;
     let annotated = stages.iter().any(|stage| stage.origin == StageOrigin::Engine);
+    if attribution.without_requests.is_some() && !annotated {
+        return kind(RunKindName::Serving, Remark::new("run-kind.requests", Facts::new()));
+    }
     match &attribution.inference {
         Inference::Done { evidence } if annotated || stages.is_empty() => {
             return kind(RunKindName::Serving, evidence.clone());

@@ -262,6 +262,9 @@ fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
         let ends = is_choice && count >= FEWEST_KERNELS && rows.peek().is_none_or(|(.., next)| !next);
         if ends {
             let end = rows.peek().map_or(start + Nanos::new(1), |(next, ..)| *next);
+            // What follows may be the first work of a request that came later.
+            let lull = attribution.without_requests.as_ref().map(|without| without.within(Span::new(start, end)));
+            let end = lull.and_then(|lull| lull.as_slice().first().map(|lull| lull.start)).unwrap_or(end);
             let process = timeline.threads.get(thread as usize).and_then(|thread| thread.process);
             passes.push(Mark {
                 name: format!("pass {}", passes.len()),

@@ -108,8 +108,8 @@ pub struct Attribution {
     pub inference: Inference,
     /// Ranges projected onto the device.
     pub projections: Projections,
-    /// When the server had no request, where the requests are known.
-    pub without_requests: Spans,
+    /// When the server had no request; absent where its requests are not known.
+    pub without_requests: Option<Spans>,
     /// When an annotated server was in no step for long.
     pub between_steps: Spans,
     /// How much work has a place.
@@ -152,7 +152,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
         steps: stages.steps,
         inference: stages.inference,
         projections: Projections::new(timeline, ranges.spans, launches),
-        without_requests: Spans::default(),
+        without_requests: None,
         between_steps,
         coverage: Coverage::default(),
         quality: Vec::new(),
@@ -219,7 +219,8 @@ impl Attribution {
 
     /// When a server had nothing to do.
     pub(crate) fn lulls(&self) -> Lulls<'_> {
-        Lulls { requests: &self.without_requests, steps: &self.between_steps }
+        static NONE: Spans = Spans::NONE;
+        Lulls { requests: self.without_requests.as_ref().unwrap_or(&NONE), steps: &self.between_steps }
     }
 
     /// Whether work was launched while loading or warming up.

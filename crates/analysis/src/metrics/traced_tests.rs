@@ -11,13 +11,17 @@ use crate::attribution::{Attribution, AttributionSettings, attribute};
 use crate::evidence::{Evidence, PlacedTimeline, Trace};
 use crate::observed::{Observed, observe};
 use crate::subject::Subject;
+use crate::time::{Span, Spans};
 
 fn attributed(builder: &Builder) -> Attribution {
     attribute(&builder.0, &AttributionSettings::default())
 }
 
 fn metrics(builders: &[Builder]) -> Metrics {
-    let attributions: Vec<_> = builders.iter().map(attributed).collect();
+    metrics_of(builders, builders.iter().map(attributed).collect())
+}
+
+fn metrics_of(builders: &[Builder], attributions: Vec<Attribution>) -> Metrics {
     let place = |(builder, attribution)| {
         let builder: &Builder = builder;
         PlacedTimeline { timeline: &builder.0, attribution, rank: None, devices: BTreeMap::new() }
@@ -244,6 +248,33 @@ fn the_first_step_begins_behind_what_was_launched_before_the_recording() {
     run.0.work[0].queue = QueueId(0);
     run.0.work[1].correlation = None;
     assert_eq!(walls(&run), [94, 100]);
+}
+
+#[test]
+fn passes_that_answer_requests_are_a_server_s_and_end_when_there_are_none() {
+    // Three passes of ten kernels, the last of each chooses a token; the second request comes at 5,000.
+    let pass = |run: Builder, start: i64| {
+        let kernels = (0..9).fold(run, |run, at| {
+            let at = start + at * 10;
+            run.kernel("gemm", at, 0, at + 5, at + 12)
+        });
+        kernels.kernel("argmax_kernel", start + 90, 0, start + 95, start + 100)
+    };
+    let run = [0, 200, 5_000].into_iter().fold(Builder::new(), pass);
+    let found = |without: Option<Spans>| {
+        let attribution = Attribution { without_requests: without, ..attributed(&run) };
+        let metrics = metrics_of(std::slice::from_ref(&run), vec![attribution]);
+        let walls: Vec<i64> =
+            metrics.times.steps.as_ref().unwrap().list.iter().map(|step| step.wall_ns.get()).collect();
+        (walls, metrics.conditions.trace.unwrap().kind.unwrap().kind)
+    };
+    let (walls, kind) = found(None);
+    assert_eq!((walls[1], kind), (4_800, RunKindName::Program));
+    let without = Spans::union([Span::new(Nanos::new(320), Nanos::new(4_990))]);
+    let (walls, kind) = found(Some(without));
+    assert_eq!((walls[1], kind), (120, RunKindName::Serving));
+    let (_, kind) = found(Some(Spans::default()));
+    assert_eq!(kind, RunKindName::Serving);
 }
 
 fn kind(run: Builder) -> (RunKindName, Remark) {

@@ -49,7 +49,7 @@ impl Requests {
         }
         traces.missing.extend(joined.apart.map(|apart| format!("{}: {}", self.name, missing(apart))));
         if let (Some(placed), Some(without)) = (traces.placed.get_mut(joined.timeline), &joined.without) {
-            placed.attribution.without_requests = without.clone();
+            placed.attribution.without_requests = Some(without.clone());
             // The requests say better than pauses between steps when there was nothing to do.
             placed.attribution.between_steps = Default::default();
         }
