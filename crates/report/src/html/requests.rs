@@ -92,7 +92,7 @@ pub(super) fn requests(run: &RunView<'_>) -> Option<String> {
         span: (end - origin).max(1),
         part_names: types::RequestParts::default().named().map(|(name, _)| part(name)).to_vec(),
         requests: request_columns(&due, origin),
-        steps: step_columns(&steps, origin),
+        steps: step_columns(&steps, &joined(&run.metrics.served.requests, steps.len()), origin),
     })
 }
 
@@ -144,10 +144,21 @@ const fn work(work: RequestWork) -> &'static str {
     }
 }
 
-fn step_columns(steps: &[&StepSummary], origin: i64) -> Steps {
+/// Prompts and decoding sequences of every step, of the requests that are matched to it.
+fn joined(requests: &[ServedRequest], steps: usize) -> Vec<[u64; 2]> {
+    let mut found = vec![[0; 2]; steps];
+    for step in requests.iter().flat_map(|request| &request.steps) {
+        if let Some(counts) = usize::try_from(step.step).ok().and_then(|place| found.get_mut(place)) {
+            counts[usize::from(step.work == RequestWork::Decode)] += 1;
+        }
+    }
+    found
+}
+
+fn step_columns(steps: &[&StepSummary], joined: &[[u64; 2]], origin: i64) -> Steps {
     let mut columns = Steps::default();
     let mut last = origin;
-    for step in steps {
+    for (step, joined) in steps.iter().zip(joined) {
         let start = nanos(step.start_ns).unwrap_or(last);
         let device = nanos(step.device_start_ns).unwrap_or(start);
         columns.start.push(start - last);
@@ -155,8 +166,11 @@ fn step_columns(steps: &[&StepSummary], origin: i64) -> Steps {
         columns.device_length.push(nanos(step.device_end_ns).unwrap_or(device) - device);
         columns.busy.push(step.device_ns.get());
         columns.label.push(step.label.map(StepLabel::name));
-        columns.context.push(step.batch.map_or(0, |batch| batch.context.sequences));
-        columns.generation.push(step.batch.map_or(0, |batch| batch.generation.sequences));
+        // What nothing annotates is inferred from when output arrived.
+        let [context, generation] =
+            step.batch.map_or(*joined, |batch| [batch.context.sequences, batch.generation.sequences]);
+        columns.context.push(context);
+        columns.generation.push(generation);
         columns.tokens.push(step.batch.and_then(|batch| batch.tokens));
         columns.kernels.push(step.kernels);
         columns.roofline.push(nanos(step.work.and_then(|work| work.roofline_ns)));
@@ -206,6 +220,17 @@ mod tests {
         let packed = BASE64_STANDARD.decode(text).unwrap();
         flate2::read::DeflateDecoder::new(packed.as_slice()).read_to_string(&mut json).unwrap();
         serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn steps_that_nothing_annotates_have_the_requests_matched_to_them() {
+        let mut metrics = sample_serving::traced();
+        let annotated = document(&metrics);
+        metrics.times.steps.as_mut().unwrap().list.iter_mut().for_each(|step| step.batch = None);
+        let bare = document(&metrics);
+        assert_eq!(bare["steps"]["context"], serde_json::json!([1, 1, 0, 0, 1, 0, 0]));
+        assert_eq!(bare["steps"]["generation"], serde_json::json!([0, 1, 2, 2, 1, 2, 1]));
+        assert_eq!(bare["steps"]["start"], annotated["steps"]["start"]);
     }
 
     #[test]
