@@ -32,17 +32,17 @@ pub(super) fn inferred(
     let mut steps = steps.clone();
     let anything = Group { sequences: 1, tokens: 1 };
     steps.list.iter_mut().for_each(|step| (step.context, step.generation) = (anything, anything));
-    // Launches may take as long as the work of a prompt: what counts is how long the device is busy.
-    let work = steps.list.iter().map(|step| steps.busy.total_within(step.device)).collect();
-    let search = Search { places: Places::new(&steps), steps: &steps, requests, work };
-    let moved = search.offset(known)?;
+    let few: Vec<_> = requests.iter().step_by(requests.len().div_ceil(VOTERS).max(1)).cloned().collect();
+    let moved = Search::new(&steps, &few).offset(known)?;
+    let search = Search::new(&steps, requests);
     let mut placed = search.at(moved);
     search.resume(&mut placed, moved);
     if !search.fits(&placed, moved) {
         return None;
     }
-    let shifted = (0..=STEPS_LATE).filter_map(|by| search.shifted(&placed, by, moved, known));
-    let (_, mut found) = shifted.max_by_key(|(length, _)| *length)?;
+    // The last of several that are equal is taken: the fewest steps.
+    let shifted = (0..=STEPS_LATE).rev().filter_map(|by| search.shifted(&placed, by, moved, known));
+    let (_, mut found) = shifted.max_by_key(|(beyond, _)| *beyond)?;
     let long = search.long(&found.placed);
     if let Some(long) = long {
         search.settle(&mut found, moved, long);
@@ -62,7 +62,13 @@ struct Search<'a> {
     work: Vec<Nanos>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(steps: &'a ServerSteps, requests: &'a [Arrival]) -> Self {
+        // Launches may take as long as the work of a prompt: what counts is how long the device is busy.
+        let work = steps.list.iter().map(|step| steps.busy.total_within(step.device)).collect();
+        Self { places: Places::new(steps), steps, requests, work }
+    }
+
     fn at(&self, moved: Nanos) -> Vec<Option<Placement>> {
         self.requests.iter().map(|request| self.places.place(request, moved)).collect()
     }
@@ -95,8 +101,11 @@ impl Search<'_> {
         devices.sort_by_key(|device| Reverse(device.length()));
         devices.truncate(devices.len().div_ceil(one_in));
         let first = |request: &Arrival| request.chunks[0];
-        let requests = self.requests.iter().take(VOTERS).map(first);
-        requests.flat_map(|first| devices.iter().map(move |device| (device.end - first).get())).collect()
+        self.requests
+            .iter()
+            .map(first)
+            .flat_map(|first| devices.iter().map(move |device| (device.end - first).get()))
+            .collect()
     }
 
     /// Continues requests later whose outputs stay late from one on, where that makes more of them prompt.
@@ -159,9 +168,8 @@ impl Search<'_> {
         }
     }
 
-    /// The same with all outputs made some steps earlier, and how much longer the steps that end prompts then take than
-    /// those behind them; `None` where requests
-    /// would be served before they were there.
+    /// The same with all outputs made some steps earlier, and how much longer the device is then busy with steps that end prompts
+    /// than with those behind them; `None` where requests would be served before they were there.
     fn shifted(
         &self,
         placed: &[Option<Placement>],
