@@ -40,7 +40,8 @@ impl Waiting {
     /// Asks for a recording, until it begins: a signal may meet a thread that cannot start another.
     fn begin(&self, request: &str) {
         self.ask(request);
-        while self.told().is_empty() {
+        // What a file tells cannot be read yet: its beginning may be on its way.
+        while self.files().is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(10));
             self.signal();
         }
@@ -63,12 +64,17 @@ impl Waiting {
         std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
     }
 
-    /// What its files tell, oldest first.
-    fn told(&self) -> Vec<Told> {
+    /// Its files, oldest first.
+    fn files(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.retain(|path| path.extension().is_some_and(|kind| kind == "wire"));
         paths.sort_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap());
-        paths.iter().map(|path| Told::of(&std::fs::read(path).unwrap())).collect()
+        paths
+    }
+
+    /// What they tell.
+    fn told(&self) -> Vec<Told> {
+        self.files().iter().map(|path| Told::of(&std::fs::read(path).unwrap())).collect()
     }
 }
 
