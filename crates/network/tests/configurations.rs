@@ -238,3 +238,14 @@ fn sizes_of_single_layers_are_read_or_refused() {
     let llama = small(json!({"model_type": "llama", "per_layer_config": {"1": {"intermediate_size": 32}}}));
     assert!(refusal(&llama).contains("`per_layer_config`"));
 }
+
+#[test]
+fn a_flag_of_an_encoder_that_is_no_flag_is_an_error_with_its_name() {
+    let of = |flag: Value| {
+        json!({"model_type": "ernie", "architectures": ["ErnieModel"], "hidden_size": 64, "num_hidden_layers": 1,
+        "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100, "max_position_embeddings": 32, "task_type_vocab_size": 3,
+        "use_task_id": flag})
+    };
+    assert_eq!(parameters(&of(json!(true))), parameters(&of(json!(false))) + 3 * 64);
+    assert!(refusal(&of(json!("yes"))).contains("use_task_id"));
+}

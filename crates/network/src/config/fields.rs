@@ -12,9 +12,9 @@ use super::class_defaults::ClassDefaults;
 /// Sizes past this are mistakes, and keep products of sizes inside 64 bits.
 const LARGEST_SIZE: u64 = 1 << 32;
 
-/// Most layers that are taken seriously: a network is built, metered and documented layer by layer. Four times those of the deepest that
-/// was published, with 1,000.
-pub(crate) const MOST_LAYERS: u64 = 4_096;
+/// Most layers that are taken seriously: a network is built, metered and documented layer by layer, each of which takes 0.2 MB. The
+/// deepest that was published has 1,000.
+pub(crate) const MOST_LAYERS: u64 = 1_024;
 
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

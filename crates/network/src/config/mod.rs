@@ -406,7 +406,7 @@ mod tests {
         let blocks = problem(
             r#"{"architectures": ["ShallowResNet"], "channels": 8, "blocks": 1000000000, "num_classes": 2, "image_size": 8}"#,
         );
-        assert!(blocks.contains("`blocks` is 1000000000; expected at most 4096"), "{blocks}");
+        assert!(blocks.contains("`blocks` is 1000000000; expected at most 1024"), "{blocks}");
         let mixture = r#"{"architectures": ["MixtralForCausalLM"], "hidden_size": 64, "intermediate_size": 64,
             "num_hidden_layers": 200, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "num_local_experts": 9984,
             "num_experts_per_tok": 2, "rms_norm_eps": 1e-5, "hidden_act": "silu"}"#;

@@ -7,6 +7,7 @@ pub mod deepseek_ocr;
 pub mod encoder;
 mod encoder_attention;
 pub mod encoder_decoder;
+mod encoder_head;
 mod flat_layer;
 pub mod modern_encoder;
 mod patch_tower;

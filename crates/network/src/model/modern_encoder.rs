@@ -3,7 +3,7 @@
 use types::{ActivationKind, AttentionDetail, Op};
 
 use super::Prompt;
-use super::encoder::mean;
+use super::encoder_head::mean;
 use crate::config::decoder::GatedConfig;
 use crate::config::encoder::EncoderHead;
 use crate::config::modern_encoder::{CLASSES, ModernEncoderConfig};
