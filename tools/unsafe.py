@@ -59,7 +59,7 @@ def main():
     table += [f"| `{package['name']}` | {package['version']} | {total:,} | {lines:,} |" for total, lines, package in others[:MOST]]
     held = sum(total for total, _, _ in others[:MOST])
     everything = sum(total for total, _, _ in others)
-    table += ["", f"{len(others)} crates of others, {everything:,} in all; these {MOST} hold {held / everything:.0%}. "
+    table += ["", f"{len(others)} crates of others, {everything:,} in total; these {MOST} hold {held / everything:.0%}. "
                   f"{sum(total == 0 for total, _, _ in others)} have none. Our own crates: "
                   + ", ".join(f"`{name}` {total}" for name, total in sorted(own.items()) if total) + "; the others have none."]
     text = "\n".join(table)

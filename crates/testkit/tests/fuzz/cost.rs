@@ -6,6 +6,7 @@ use std::time::Duration;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, with a sum of what is held.
 pub(crate) struct Counting;
@@ -16,6 +17,7 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: the caller keeps the promises of `GlobalAlloc`.
         let memory = unsafe { System.alloc(layout) };
         if !memory.is_null() {
+            ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
             let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
             PEAK.fetch_max(held, Ordering::Relaxed);
         }
@@ -43,16 +45,20 @@ unsafe impl GlobalAlloc for Counting {
 /// What a call took.
 pub(crate) struct Cost {
     pub(crate) memory: usize,
+    /// How often memory was asked for, which tells the ways through a reader apart.
+    pub(crate) allocations: usize,
     pub(crate) processor: Duration,
 }
 
 /// Calls something and measures it.
 pub(crate) fn measured<T>(call: impl FnOnce() -> T) -> (T, Cost) {
     let (held, before) = (HELD.load(Ordering::Relaxed), processor());
+    let asked = ALLOCATIONS.load(Ordering::Relaxed);
     PEAK.store(held, Ordering::Relaxed);
     let result = call();
     let memory = PEAK.load(Ordering::Relaxed).saturating_sub(held);
-    (result, Cost { memory, processor: processor().saturating_sub(before) })
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - asked;
+    (result, Cost { memory, allocations, processor: processor().saturating_sub(before) })
 }
 
 /// Processor time of all threads of this process: other programs on the machine do not count.

@@ -1,21 +1,25 @@
 //! The fuzz targets of `fuzz/` on stable Rust: seeds and real captures, changed in ways that are the same in every run, and the same
 //! claims. What a run of cargo-fuzz finds by coverage is not replaced; what it found stays found.
 //!
-//! `LLM_PERF_FUZZ=50` makes fifty times as many inputs. An input that fails is kept, and the message says where.
+//! `LLM_PERF_FUZZ=50` makes fifty times as many inputs and `LLM_PERF_FUZZ_SEED=7` others. With `LLM_PERF_FUZZ_CORPUS=fuzz/corpus` what
+//! took a new way through a reader is kept there and changed further, in this run and in later ones. An input that fails is kept, and
+//! the message says where.
 
 mod body;
+mod corpus;
 mod cost;
 mod mutation;
 mod random;
 mod seeds;
 
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use corpus::Corpus;
 use cost::measured;
-use mutation::{bytes, json, png, rows, safetensors, sqlite, wire};
+use mutation::{bytes, json, mangled, parquet, png, rows, safetensors, sqlite, wire};
 use network::{Model, Preset};
 use random::Random;
 use serde_json::Value;
@@ -56,44 +60,61 @@ impl Default for Bounds {
     }
 }
 
+/// Most inputs of a reader that are kept because they failed.
+const MOST_FAILED: usize = 10;
+
 /// Makes inputs and calls the claim on each.
 fn fuzz(name: &str, bounds: &Bounds, mutations: &[Mutation<'_>], check: impl Fn(&[u8]) -> bool) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let times = std::env::var("LLM_PERF_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let number_of = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (times, seed) = (number_of("LLM_PERF_FUZZ").unwrap_or(1), number_of("LLM_PERF_FUZZ_SEED").unwrap_or(0));
+    let mut corpus = Corpus::open(name);
     let (mut read, mut total, mut processor, mut steepest, mut most) = (0, 0, Duration::ZERO, 0, 0);
-    for number in 0..bounds.inputs * times {
-        let mut random = Random::new(number.wrapping_mul(0x0010_0000_01b3) ^ name.len() as u64);
-        let input = random.one_of(mutations)(&mut random);
+    let (mut failed, inputs) = (Vec::new(), bounds.inputs * times);
+    for number in 0..inputs {
+        let mut random = Random::new(number.wrapping_mul(0x0010_0000_01b3) ^ name.len() as u64 ^ seed << 40);
+        let input = corpus.next(&mut random).unwrap_or_else(|| random.one_of(mutations)(&mut random));
+        corpus.begin(&input);
         let (outcome, cost) = measured(|| catch_unwind(AssertUnwindSafe(|| check(&input))));
         let (memory, time) = (
             bounds.memory_per_byte * input.len() + bounds.memory,
             bounds.time_per_byte * input.len() as u32 + bounds.time,
         );
-        let is_bounded = cost.memory <= memory && cost.processor <= time;
-        if outcome.is_err() || !is_bounded {
-            let kept = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}-{number}"));
+        let problem = match &outcome {
+            Err(_) => Some("panicked".to_owned()),
+            Ok(_) if cost.memory > memory => Some(format!("took {} of memory", cost.memory)),
+            Ok(_) if cost.processor > time => Some(format!("took {:?}", cost.processor)),
+            Ok(_) => None,
+        };
+        if let Some(problem) = problem {
+            let kept = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}-{seed}-{number}"));
             std::fs::write(&kept, &input).unwrap();
-            eprintln!("{name}: input {number} of {} bytes is kept in {}", input.len(), kept.display());
+            failed.push(format!("{} bytes {problem}: {}", input.len(), kept.display()));
         }
-        match outcome {
-            Ok(was_read) => read += u64::from(was_read),
-            Err(panic) => resume_unwind(panic),
-        }
-        assert!(is_bounded, "{name}: {} bytes took {} of memory and {:?}", input.len(), cost.memory, cost.processor);
+        let was_read = outcome.unwrap_or(false);
+        corpus.end(&input, was_read, &cost);
+        read += u64::from(was_read);
         total += input.len();
         processor += cost.processor;
         most = most.max(cost.memory);
         steepest = steepest.max(cost.memory.saturating_sub(bounds.memory) / input.len().max(1));
+        if failed.len() == MOST_FAILED {
+            break;
+        }
     }
-    let inputs = bounds.inputs * times;
     println!(
-        "| `{name}` | {inputs} | {:.1} | {}% | {:.1} | {:.1} | {steepest} |",
+        "| `{name}` | {inputs} | {:.1} | {}% | {} | {} | {:.1} | {:.1} | {steepest} |",
         total as f64 / 1e6,
         read * 100 / inputs,
+        failed.len(),
+        corpus.len(),
         processor.as_secs_f64(),
         most as f64 / f64::from(1 << 20),
     );
-    assert!(bounds.read.contains(&(read * 100 / inputs)), "{name}: {read} of {inputs} inputs were read");
+    assert!(failed.is_empty(), "{name}:\n{}", failed.join("\n"));
+    // What grew from what was read is read more often.
+    let is_usual = bounds.read.contains(&(read * 100 / inputs)) || corpus.grows();
+    assert!(is_usual, "{name}: {read} of {inputs} inputs were read");
 }
 
 fn text(check: impl Fn(&str) -> bool) -> impl Fn(&[u8]) -> bool {
@@ -105,6 +126,13 @@ fn one_of_json(seeds: &[Value]) -> impl Fn(&mut Random) -> Vec<u8> + '_ {
     move |random| {
         let seed = random.one_of(seeds);
         json::mutated(random, seed)
+    }
+}
+
+fn refilled(seeds: &[Value]) -> impl Fn(&mut Random) -> Vec<u8> + '_ {
+    move |random| {
+        let seed = random.one_of(seeds);
+        json::refilled(random, seed)
     }
 }
 
@@ -138,12 +166,43 @@ fn traces_all_the_way_to_a_run_folder() {
     let bounds = Bounds { inputs: 80, memory_per_byte: 2000, memory: 64 << 20, ..Bounds::default() };
     let mutations: [Mutation<'_>; 5] = [
         &one_of_json(&traces),
-        &one_of_json(&traces),
+        &refilled(&traces),
         &one_of(&exports, sqlite::mutated),
         &one_of(&recordings, wire::mutated),
         &one_of(&pages, rows::mutated),
     ];
     fuzz("import", &bounds, &mutations, body::import::check);
+}
+
+#[test]
+fn documents_of_run_folders() {
+    let traces = ["crates/ingest/tests/fixtures/torch/small.json", "crates/ingest/tests/fixtures/nsys/small.sqlite"];
+    let seeds: Vec<Value> = traces.iter().map(|trace| seeds::imported(trace)).collect();
+    let bounds = Bounds { inputs: 60, memory_per_byte: 2000, memory: 64 << 20, ..Bounds::default() };
+    let refilled = refilled(&seeds);
+    fuzz("documents", &bounds, &[&refilled, &refilled, &one_of_json(&seeds)], body::documents::check);
+}
+
+#[test]
+fn tables_of_jobs() {
+    let seeds = seeds::tables("crates/ingest/tests/fixtures/torch/small.json");
+    // Each is read as every table.
+    let bounds = Bounds { inputs: 500, memory: 64 << 20, ..Bounds::default() };
+    fuzz("tables", &bounds, &[&one_of(&seeds, parquet::mutated)], body::tables::check);
+}
+
+#[test]
+fn loads_and_prompts() {
+    let texts = [
+        r#"{"timestamp": 0, "input_length": 600, "output_length": 52, "hash_ids": [46, 47]}"#,
+        "time_s,input_tokens,output_tokens\n0,10,3\n1.5,20,4\n",
+        "{\"prompt\": \"a\", \"output_tokens\": 3}\n{\"prompt\": \"b\"}\n",
+        r#"[{"id": "a", "conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}]"#,
+    ];
+    let documents: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+    let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let mutations: [Mutation<'_>; 2] = [&one_of_json(&documents), &one_of(&texts, rows::mutated)];
+    fuzz("replays", &Bounds::default(), &mutations, body::replays::check);
 }
 
 #[test]
@@ -183,6 +242,18 @@ fn pages_of_nsight_compute() {
     let details = seeds::folder("fuzz/seeds/ncu_details");
     let bounds = Bounds { read: 5..=100, ..Bounds::default() };
     fuzz("ncu_details", &bounds, &[&one_of(&details, rows::mutated)], body::ncu_details::check);
+}
+
+#[test]
+fn names_of_kernels() {
+    let pairs = String::from_utf8(seeds::files(&["crates/ingest/tests/data/kernel-names.tsv"]).remove(0)).unwrap();
+    let names = pairs.lines().filter_map(|line| line.split_once('\t').map(|(mangled, _)| mangled.as_bytes().to_vec()));
+    let seeds: Vec<Vec<u8>> = names.filter(|name| name.starts_with(b"_Z")).collect();
+    let named = |random: &mut Random| bytes::name(random).into_bytes();
+    let mangled = one_of(&seeds, mangled::mutated);
+    // A short name takes as much again, and what it stands for is bounded.
+    let bounds = Bounds { memory: 16 << 20, ..Bounds::default() };
+    fuzz("names", &bounds, &[&mangled, &mangled, &mangled, &named], text(body::names::check));
 }
 
 #[test]

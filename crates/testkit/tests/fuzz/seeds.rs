@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::body::import;
 use network::Model;
 use serde_json::{Map, Value, json};
 
@@ -77,6 +78,38 @@ pub(crate) fn unpacked(packed: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
     bytes
+}
+
+/// The documents of a run folder that a trace is imported to, by their names.
+pub(crate) fn imported(trace: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let request = import::request(&path(trace));
+    flow::import::import(&request, import::run(&folder.path().join("run")), "", &mut |_| {}).unwrap();
+    let mut files = Map::new();
+    for entry in fs::read_dir(folder.path().join("run")).unwrap().map(|entry| entry.unwrap().path()) {
+        let text = || fs::read_to_string(&entry).unwrap();
+        let document = match entry.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => serde_json::from_str(&text()).unwrap(),
+            Some("yaml") if entry.ends_with("inputs.yaml") => Value::String(text()),
+            _ => continue,
+        };
+        files.insert(entry.file_name().unwrap().to_string_lossy().into_owned(), document);
+    }
+    assert!(files.contains_key("metrics.json") && files.contains_key("manifest.json"));
+    Value::Object(files)
+}
+
+/// The tables of a job with one trace.
+pub(crate) fn tables(trace: &str) -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = path(trace);
+    let tables = flow::import::TablesRequest::new(folder.path(), Some("job"), &trace).unwrap();
+    let request = flow::import::ImportRequest { tables: Some(tables), ..import::request(&trace) };
+    flow::import::import(&request, import::run(&folder.path().join("run")), "", &mut |_| {}).unwrap();
+    let rank = fs::read_dir(folder.path().join("job=job")).unwrap().next().unwrap().unwrap().path();
+    let mut paths: Vec<PathBuf> = fs::read_dir(rank).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
 /// Traces of the torch profiler: a small one whole, and of a real one some events from everywhere in it.

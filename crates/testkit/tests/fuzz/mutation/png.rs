@@ -7,7 +7,7 @@ const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// A picture after one to four changes.
 pub(crate) fn mutated(random: &mut Random, seed: &[u8]) -> Vec<u8> {
-    let mut chunks = chunks(seed);
+    let mut chunks = chunks(seed).expect("a seed is a PNG picture");
     for _ in 0..=random.below(4) {
         let (at, other) = (random.below(chunks.len()), random.below(chunks.len()));
         match random.below(8) {
@@ -17,7 +17,7 @@ pub(crate) fn mutated(random: &mut Random, seed: &[u8]) -> Vec<u8> {
             _ => {
                 // Behind the four letters of its kind.
                 let chunk = &mut chunks[at];
-                let place = 4 + random.below(chunk.len() - 4);
+                let place = 4 + random.below(chunk.len().saturating_sub(4));
                 if let Some(byte) = chunk.get_mut(place) {
                     *byte = if random.once_in(2) { *byte ^ 1 << random.below(8) } else { random.below(20) as u8 };
                 }
@@ -35,14 +35,14 @@ pub(crate) fn mutated(random: &mut Random, seed: &[u8]) -> Vec<u8> {
     if random.once_in(8) { bytes::mutated(random, &picture) } else { picture }
 }
 
-/// Kind and content of each chunk.
-fn chunks(picture: &[u8]) -> Vec<Vec<u8>> {
-    let mut rest = picture.strip_prefix(SIGNATURE).expect("a seed is a PNG picture");
+/// Kind and content of each chunk, at least one.
+pub(super) fn chunks(picture: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut rest = picture.strip_prefix(SIGNATURE)?;
     let mut chunks = Vec::new();
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
         let length = u32::from_be_bytes(*length) as usize + 4;
-        chunks.push(after[..length].to_vec());
-        rest = &after[length + 4..];
+        chunks.push(after.get(..length)?.to_vec());
+        rest = after.get(length + 4..)?;
     }
-    chunks
+    (!chunks.is_empty()).then_some(chunks)
 }

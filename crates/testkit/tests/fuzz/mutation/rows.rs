@@ -40,7 +40,7 @@ fn cell(random: &mut Random, line: &mut String) {
         1 => drop(cells.remove(at)),
         2 => cells.insert(at, cells[other].clone()),
         3 => cells[at] = format!("-{}", cells[at]),
-        4 => cells[at] = "x".repeat(1 + random.below(2000)),
+        4 => cells[at] = bytes::name(random),
         _ => cells[at] = (*random.one_of(&bytes::STRANGE)).to_owned(),
     }
     *line = cells.join(between);
