@@ -181,6 +181,33 @@ fn a_source_that_was_changed_after_unpacking_is_found_by_verifying() {
 }
 
 #[test]
+fn a_run_from_before_its_trace_had_a_blake3_is_checked_by_its_sha256() {
+    let scratch = Scratch::new();
+    fs::copy(fixture("world-size.json"), scratch.path("trace.json")).unwrap();
+    let done = |arguments: &[&str]| {
+        let output = Output::of(scratch.command(arguments));
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
+    };
+    done(&["import", "trace.json", "--out", "run"]);
+    let sum = Output::of(scratch.at_home({
+        let mut command = Command::new("sha256sum");
+        command.arg("trace.json");
+        command
+    }));
+    let blake3 = scratch.json("run", "metrics.json")["trace"]["sources"][0]["blake3"].as_str().unwrap().to_owned();
+    for name in ["metrics.json", "inputs.yaml"] {
+        let text = scratch.text("run", name).replace(&blake3, &sum.stdout[..64]).replace("blake3", "sha256");
+        fs::write(scratch.path("run").join(name), text).unwrap();
+        done(&["validate", &format!("run/{name}")]);
+    }
+    done(&["export", "./run", "--format", "perfetto", "--out", "back.json"]);
+    fs::write(scratch.path("trace.json"), "{}").unwrap();
+    let output = Output::of(scratch.command(&["export", "./run", "--format", "perfetto", "--out", "again.json"]));
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("has changed since"), "{}", output.stderr);
+}
+
+#[test]
 fn a_page_that_does_not_fit_on_the_disk_leaves_the_old_one() {
     let scratch = Scratch::new();
     let output = Output::of(scratch.command(&["import", &fixture("world-size.json"), "--out", "run"]));

@@ -116,6 +116,67 @@ fn our_own_death_is_that_of_the_command() {
     }
 }
 
+/// Every way to get away: a child, one that is deaf, a daemon, one with nothing open, one without an environment, one that is stopped,
+/// one whose parent ended, one that has all of that, and what another llm-perf guards.
+const ESCAPES: &str = r#"
+trap '' TERM INT HUP QUIT
+sleep 630 & echo child $! >>pids
+(trap '' TERM INT HUP QUIT; while :; do sleep 0.1; done) & echo deaf $! >>pids
+setsid sleep 631 & echo session $! >>pids
+setsid sleep 632 <&- >&- 2>&- & echo closed $! >>pids
+env -i setsid sleep 633 & echo bare $! >>pids
+setsid sleep 634 & echo stopped $! >>pids; kill -STOP $!
+setsid sh -c 'sleep 635 & echo orphan $! >>pids' &
+echo 'trap "" TERM INT HUP; echo all $$ >>pids; while :; do sleep 0.1; done' >all
+env -i setsid -f sh all <&- >&- 2>&-
+"$PROGRAM" profile --out inner -- sh -c 'env -i setsid sleep 636 & echo guarded $! >>pids; wait' >/dev/null 2>&1 &
+echo guard $! >>pids
+while :; do wait; done"#;
+
+#[test]
+fn no_process_is_left_whatever_it_did_and_whatever_signals_came() {
+    let mut orphans = 0;
+    let sequences: [&[&str]; 10] = [
+        &["-INT"],
+        &["-TERM"],
+        &["-HUP"],
+        &["-QUIT"],
+        &["-ABRT"],
+        &["-KILL"],
+        &["-INT", "-INT"],
+        &["-TERM", "-TERM"],
+        &["-HUP", "-TERM"],
+        &["-INT", "-KILL"],
+    ];
+    for sequence in sequences {
+        let scratch = Scratch::new();
+        let program = scratch.command(&[]).get_program().display().to_string();
+        let arguments = ["profile", "--out", "run", "--", "sh", "-c", ESCAPES];
+        let mut child = start_any(&scratch, &arguments, &[("PROGRAM", program)]);
+        let pids = || std::fs::read_to_string(scratch.path("pids")).unwrap_or_default();
+        wait_for("waited for ten processes", || pids().lines().count() == 10);
+        let start = Instant::now();
+        for (number, signal) in sequence.iter().enumerate() {
+            std::thread::sleep(Duration::from_millis(100 * u64::from(number > 0)));
+            send(signal, child.id());
+        }
+        child.wait().unwrap();
+        let is_gone = |pid: &str| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        };
+        let left =
+            || pids().lines().filter(|line| !is_gone(line.split_once(' ').unwrap().1)).collect::<Vec<_>>().join(", ");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !left().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        println!("{sequence:?}: {:.1} s, left: [{}]", start.elapsed().as_secs_f64(), left());
+        orphans += left().split_terminator(", ").count();
+    }
+    assert_eq!(orphans, 0);
+}
+
 #[test]
 fn two_hundred_children_that_a_command_leaves_are_all_ended() {
     let scratch = Scratch::new();

@@ -4,8 +4,9 @@
 //! whose other end is ours alone, so that it sees our death however it comes. There is one for all groups, forked before the
 //! first of them, so that it takes no time from any.
 //!
-//! A program may run before whoever started it comes to write down its number, and may leave its group. So the guard is told
-//! beforehand that one is about to start, and finds what is left by a variable that all of them inherit.
+//! A program may run before whoever started it comes to write down its number, may leave its group, and may clear its
+//! environment. So the guard is told beforehand that one is about to start, and finds what is left by two marks that all of
+//! them inherit: a variable, and a limit that limits nothing.
 
 use std::io::{PipeWriter, Write};
 use std::os::fd::AsRawFd;
@@ -21,6 +22,18 @@ pub(super) struct Guard {
 /// The variable by which the guard knows what was started here.
 pub(super) const VARIABLE: &str = "LLM_PERF_GUARDED_BY";
 
+/// Microseconds that a program with real-time priority may compute without pause, from here on up a mark: 146,000 years. What has
+/// no environment and no open file of ours still has its limits, and whoever may end a process may read them.
+const UNLIMITED: libc::rlim_t = 1 << 62;
+
+/// What was started here has one of these.
+struct Marks<'a> {
+    /// In its environment.
+    entry: &'a [u8],
+    /// As its limit; absent where somebody has set one already.
+    limit: Option<libc::rlim_t>,
+}
+
 impl Guard {
     /// Groups that are guarded at a time; further ones have `PR_SET_PDEATHSIG` alone.
     pub(super) const MOST: usize = 64;
@@ -32,10 +45,12 @@ impl Guard {
         let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos());
         let mark = format!("{}.{since}", std::process::id());
         let entry = format!("{VARIABLE}={mark}");
+        let limit = UNLIMITED | libc::rlim_t::try_from(since % u128::from(UNLIMITED)).unwrap_or(0);
+        let marks = Marks { entry: entry.as_bytes(), limit: limit_self(limit).then_some(limit) };
         // SAFETY: the new process makes system calls only, and never comes back from `guard`.
         match unsafe { libc::fork() } {
             -1 => None,
-            0 => guard(entry.as_bytes(), reading),
+            0 => guard(&marks, reading),
             id => Some(Self { id, pipe, mark }),
         }
     }
@@ -79,8 +94,44 @@ impl Guard {
 /// A word above all numbers of processes.
 const EXPECTED: i64 = 1 << 32;
 
+/// Sets the mark of this process, which its children inherit, unless somebody limits it in earnest.
+fn limit_self(mark: libc::rlim_t) -> bool {
+    limit(0).is_some_and(|mut limit| {
+        limit.rlim_cur = mark;
+        // SAFETY: the pointer is to a local.
+        limit.rlim_max > mark && unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) } == 0
+    })
+}
+
+/// The limit that serves as a mark, of a process or, by zero, of this one.
+fn limit(id: libc::pid_t) -> Option<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointers are to nothing and to a local.
+    let answer = unsafe { libc::prlimit(id, libc::RLIMIT_RTTIME, std::ptr::null(), &raw mut limit) };
+    (answer == 0).then_some(limit)
+}
+
+/// Takes the marks of a guard further out off this one: it must outlive what it guards.
+fn unmark_self() {
+    limit_self(UNLIMITED);
+    unsafe extern "C" {
+        static mut environ: *mut *mut libc::c_char;
+    }
+    // SAFETY: a list of texts that ends in null, in a process of one thread; each is longer than the name that it begins with.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            if libc::strncmp(*entry, VARIABLE.as_ptr().cast(), VARIABLE.len()) == 0 {
+                **entry = 0;
+            }
+            entry = entry.add(1);
+        }
+    }
+}
+
 /// The new process: keeps a list of groups until our end, and ends those that are left.
-fn guard(entry: &[u8], reader: libc::c_int) -> ! {
+fn guard(marks: &Marks<'_>, reader: libc::c_int) -> ! {
+    unmark_self();
     let mut is_expected = false;
     let mut groups: [libc::pid_t; Guard::MOST] = [0; Guard::MOST];
     // SAFETY: plain system calls on numbers and on a local. Everything but the pipe is let go of, so that nobody waits for
@@ -107,7 +158,7 @@ fn guard(entry: &[u8], reader: libc::c_int) -> ! {
         }
         // Whatever starts another one meanwhile is ended in the next round, and what takes long to end is not waited for.
         for _ in 0..1000 {
-            if is_all || end_marked(entry) == 0 {
+            if is_all || end_marked(marks) == 0 {
                 break;
             }
             libc::usleep(2000);
@@ -116,9 +167,8 @@ fn guard(entry: &[u8], reader: libc::c_int) -> ! {
     }
 }
 
-/// Kills every process that began with an entry in its environment, and says how many ran. Without a heap, whose lock another
-/// thread may have held at the fork.
-fn end_marked(entry: &[u8]) -> usize {
+/// Kills every process that has a mark, and says how many ran. Without a heap, whose lock another thread may have held at the fork.
+fn end_marked(marks: &Marks<'_>) -> usize {
     let mut ended = 0;
     let mut names = [0_u8; 8192];
     // SAFETY: a path that ends in zero.
@@ -138,7 +188,7 @@ fn end_marked(entry: &[u8]) -> usize {
             rest = others;
             let name = one.get(19..).and_then(|name| name.split(|byte| *byte == 0).next());
             let id = name.and_then(|name| std::str::from_utf8(name).ok()?.parse::<libc::pid_t>().ok());
-            if let Some(id) = id.filter(|id| begins_with(*id, entry)) {
+            if let Some(id) = id.filter(|id| is_marked(*id, marks)) {
                 // SAFETY: plain numbers.
                 unsafe { libc::kill(id, libc::SIGKILL) };
                 ended += 1;
@@ -150,14 +200,39 @@ fn end_marked(entry: &[u8]) -> usize {
     ended
 }
 
-/// Whether a process that runs began with an entry in its environment.
-fn begins_with(id: libc::pid_t, entry: &[u8]) -> bool {
+/// Whether a process runs and has a mark.
+fn is_marked(id: libc::pid_t, marks: &Marks<'_>) -> bool {
+    let is_limited = || marks.limit.is_some_and(|mark| limit(id).is_some_and(|limit| limit.rlim_cur == mark));
+    begins_with(id, marks.entry) || is_limited() && !is_zombie(id)
+}
+
+/// Whether a process has ended and is not collected: `7 (a name) Z 1 ...`, where the name may hold anything.
+fn is_zombie(id: libc::pid_t) -> bool {
+    let mut text = [0_u8; 128];
+    let count = open_of(id, "stat").map_or(0, |file| {
+        // SAFETY: a buffer of that size, and a number that is ours.
+        unsafe {
+            let count = libc::read(file, text.as_mut_ptr().cast(), text.len());
+            libc::close(file);
+            usize::try_from(count).unwrap_or(0)
+        }
+    });
+    let text = &text[..count];
+    text.iter().rposition(|byte| *byte == b')').and_then(|at| text.get(at + 2)) == Some(&b'Z')
+}
+
+/// What the system tells of a process.
+fn open_of(id: libc::pid_t, name: &str) -> Option<libc::c_int> {
     let mut path = [0_u8; 32];
-    if write!(&mut path[..31], "/proc/{id}/environ").is_err() {
-        return false;
-    }
+    write!(&mut path[..31], "/proc/{id}/{name}").ok()?;
     // SAFETY: a path that ends in zero.
     let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY) };
+    (file >= 0).then_some(file)
+}
+
+/// Whether a process that runs began with an entry in its environment.
+fn begins_with(id: libc::pid_t, entry: &[u8]) -> bool {
+    let Some(file) = open_of(id, "environ") else { return false };
     // An entry follows the end of another, or is the first.
     let mut text = [0_u8; 8192];
     let mut kept = 1;
@@ -175,7 +250,7 @@ fn begins_with(id: libc::pid_t, entry: &[u8]) -> bool {
         text.copy_within(end - overlap..end, 0);
         kept = overlap;
     };
-    // SAFETY: a number that is ours, or -1, which is refused.
+    // SAFETY: a number that is ours.
     unsafe { libc::close(file) };
     is_found
 }
@@ -213,13 +288,18 @@ mod tests {
         let mut guard = Guard::start().expect("a guard");
         guard.expect();
         let mut program = Command::new("sh");
-        program.args(["-c", "setsid sleep 620 >&- 2>&- & echo $$ $!; wait"]);
+        program.args([
+            "-c",
+            "setsid sleep 620 >&- 2>&- & echo $$ $!; env -i setsid sleep 620 >&- 2>&- & echo $$ $!; wait",
+        ]);
         program.process_group(0).env(VARIABLE, guard.mark()).stdout(Stdio::piped());
         let mut program = program.spawn().expect("a program");
-        let mut numbers = String::new();
         let said = program.stdout.take().expect("what it says");
-        std::io::BufReader::new(said).read_line(&mut numbers).expect("its numbers");
-        println!("\n{numbers}");
+        for numbers in std::io::BufReader::new(said).lines().take(2) {
+            println!("\n{}", numbers.expect("its numbers"));
+        }
+        // Until the second one has no environment any more.
+        std::thread::sleep(std::time::Duration::from_millis(100));
         // SAFETY: ends this process.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         program.wait().expect("nobody comes here");
@@ -246,7 +326,7 @@ mod tests {
         let numbers = said.lines().filter_map(|line| line.split_once(' '));
         let numbers: Vec<libc::pid_t> =
             numbers.filter_map(|(a, b)| Some([a.parse().ok()?, b.parse().ok()?])).flatten().collect();
-        assert_eq!(numbers.len(), 2, "{said}");
+        assert_eq!(numbers.len(), 4, "{said}");
         let stat = |id| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         let is_gone = |id| stat(id).is_empty() || stat(id).contains(") Z ");
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
