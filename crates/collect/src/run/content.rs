@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use types::Bytes;
+use types::{Bytes, InputDigest};
 
 use crate::CollectError;
 
@@ -47,6 +47,26 @@ struct HashingWriter<W> {
 /// SHA-256 of content that is in memory already, in lowercase hexadecimal.
 pub fn sha256(content: &[u8]) -> String {
     hexadecimal(&Sha256::digest(content))
+}
+
+/// BLAKE3 of content that is in memory already, in lowercase hexadecimal.
+pub fn blake3(content: &[u8]) -> String {
+    hexadecimal(blake3::hash(content).as_bytes())
+}
+
+/// BLAKE3 of a file.
+pub fn blake3_of(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(crate::document::open(path)?)?;
+    Ok(hexadecimal(hasher.finalize().as_bytes()))
+}
+
+/// The digest of a file by the algorithm of another.
+pub fn digest_like(other: &InputDigest, path: &Path) -> io::Result<InputDigest> {
+    Ok(match other {
+        InputDigest::Blake3(_) => InputDigest::Blake3(blake3_of(path)?),
+        InputDigest::Sha256(_) => InputDigest::Sha256(digest(path)?.1),
+    })
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -26,7 +26,7 @@ mod verify;
 
 pub use bundle::{BUNDLE_ENDING, Bundle, unpack, write_bundle};
 pub use claim::{DEFAULT_ROOT, RunRequest};
-pub use content::{digest, sha256};
+pub use content::{blake3, blake3_of, digest, digest_like, sha256};
 pub use folder::{Outcome, RunFolder, now};
 pub use index::RunIndex;
 pub use select::{Fitness, find_fitting_run, find_run};

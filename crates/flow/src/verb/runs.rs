@@ -3,7 +3,7 @@
 use std::path::Path;
 
 pub use collect::run::{DEFAULT_ROOT, StoredRun};
-use collect::run::{RunIndex, digest, list_runs_with, runs_with};
+use collect::run::{RunIndex, digest_like, list_runs_with, runs_with};
 use types::{FileProblem, FileProblemKind, InputSet, RunList, RunState, SchemaTag, UserError, Verification};
 
 use crate::CollectError;
@@ -21,15 +21,15 @@ pub fn list(root: &Path) -> Result<RunList, CollectError> {
 pub fn verify(run: &StoredRun) -> Result<Verification, CollectError> {
     let mut found = run.verify()?;
     for source in recording::sources(run) {
-        let path = recording::packed_path(&source.sha256, &source.name);
+        let path = recording::packed_path(&source.digest, &source.name);
         let place = run.path().join(&path);
         if place.symlink_metadata().is_err() {
             continue;
         }
         found.checked += 1;
-        let problem = match digest(&place) {
-            Ok((_, sha256)) if sha256 == source.sha256 => continue,
-            Ok((_, sha256)) => (FileProblemKind::Changed, format!("expected sha256 {}, found {sha256}", source.sha256)),
+        let problem = match digest_like(&source.digest, &place) {
+            Ok(found) if found == source.digest => continue,
+            Ok(found) => (FileProblemKind::Changed, format!("expected {}, found {}", source.digest, found.digits())),
             Err(error) => (FileProblemKind::Unreadable, error.to_string()),
         };
         found.problems.push(FileProblem { path, kind: problem.0, detail: problem.1 });

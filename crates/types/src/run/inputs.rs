@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
 use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{Bytes, InputDigest};
 
 /// One image; for a network that is fed random pictures, one batch of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,10 +90,21 @@ pub struct InputFile {
     pub path: String,
     /// Size; absent for a folder.
     pub bytes: Option<Bytes>,
-    /// SHA-256 of the content; absent where `problem` says why.
+    /// BLAKE3 of the content; absent where `problem` says why.
+    #[serde(default)]
+    pub blake3: Option<String>,
+    /// SHA-256 of it, which runs had before they had BLAKE3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// Why it was not hashed.
     pub problem: Option<String>,
+}
+
+impl InputFile {
+    /// Its digest.
+    pub fn digest(&self) -> Option<InputDigest> {
+        InputDigest::of(self.blake3.as_ref(), self.sha256.as_ref())
+    }
 }
 
 /// The document.

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collect::CollectError;
-use collect::run::{RunFolder, digest};
+use collect::run::{RunFolder, blake3_of};
+use types::view::WorkModules;
 use types::{Bytes, InputCommand, InputFile, InputRole, InputSet, TraceSource};
 
 use crate::pipeline::trace::STANDARD_INPUT;
@@ -15,6 +16,23 @@ pub(crate) const INPUTS: &str = "inputs.yaml";
 
 /// Operators of our own engine as they ran.
 pub(crate) const NATIVE_TRACE: &str = "trace/native.json.gz";
+
+/// The modules of the device work of the run's one trace, as [`WorkModules`] in JSON.
+pub(crate) const MODULES: &str = "trace/modules.json";
+
+/// Keeps the modules of device work with a run, where any are known.
+pub(crate) fn write_modules(folder: &mut RunFolder, modules: &WorkModules) -> Result<(), CollectError> {
+    match serde_json::to_vec(modules) {
+        Ok(json) if !modules.is_empty() => folder.write_file(MODULES, &json),
+        _ => Ok(()),
+    }
+}
+
+/// The modules that a run keeps; none where it keeps none.
+pub(crate) fn modules(run: &Path) -> WorkModules {
+    let text = fs::read(run.join(MODULES)).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+}
 
 /// A file larger than this is not hashed: reading it would take longer than many a run.
 const MOST_HASHED: u64 = 4 << 30;
@@ -70,7 +88,8 @@ pub(crate) fn of_sources(sources: &[TraceSource]) -> InputSet {
             path => absolute(Path::new(path)),
         },
         bytes: Some(source.bytes),
-        sha256: Some(source.sha256.clone()),
+        blake3: source.blake3.clone(),
+        sha256: source.sha256.clone(),
         problem: None,
     };
     InputSet::of_files("files", sources.iter().map(file).collect())
@@ -99,8 +118,8 @@ fn file(role: InputRole, name: &OsStr, path: &Path) -> Option<InputFile> {
         _ if found.is_dir() => (None, Some("a folder: contents not hashed".to_owned())),
         _ if !found.is_file() => return None,
         bytes if bytes > MOST_HASHED => (None, Some(format!("larger than {}: not hashed", Bytes::new(MOST_HASHED)))),
-        _ => match digest(path) {
-            Ok((_, sha256)) => (Some(sha256), None),
+        _ => match blake3_of(path) {
+            Ok(digest) => (Some(digest), None),
             Err(error) => (None, Some(format!("cannot be read: {error}"))),
         },
     };
@@ -109,7 +128,8 @@ fn file(role: InputRole, name: &OsStr, path: &Path) -> Option<InputFile> {
         name: name.to_string_lossy().into_owned(),
         path: absolute(path),
         bytes: found.is_file().then(|| Bytes::new(found.len())),
-        sha256: digest,
+        blake3: digest,
+        sha256: None,
         problem,
     })
 }
@@ -132,9 +152,9 @@ mod tests {
         let roles: Vec<InputRole> = inputs.files.iter().map(|file| file.role).collect();
         assert_eq!((inputs.count, roles), (2, vec![InputRole::Program, InputRole::Argument]));
         let file = &inputs.files[1];
-        // FIPS 180-4 example: SHA-256("abc").
-        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!((file.bytes, file.sha256.as_deref()), (Some(Bytes::new(3)), Some(abc)));
+        // Of `b3sum` 1.5: BLAKE3("abc").
+        let abc = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85";
+        assert_eq!((file.bytes, file.blake3.as_deref()), (Some(Bytes::new(3)), Some(abc)));
         assert_eq!(inputs.command.unwrap().arguments[1], "--steps");
     }
 
@@ -146,6 +166,6 @@ mod tests {
         let words = ["sh".to_owned(), format!("--config={}", config.display()), folder.path().display().to_string()];
         let inputs = of_command(&words.map(OsString::from));
         assert_eq!(inputs.files[1].name, config.display().to_string());
-        assert!(inputs.files[2].sha256.is_none() && inputs.files[2].problem.is_some());
+        assert!(inputs.files[2].blake3.is_none() && inputs.files[2].problem.is_some());
     }
 }

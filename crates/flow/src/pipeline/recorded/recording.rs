@@ -3,8 +3,9 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use collect::run::{SOURCES, StoredRun, digest};
-use types::{Bytes, InputFile, InputRole, InputSet, Metrics, UserError};
+use collect::run::{SOURCES, StoredRun, digest_like};
+use serde::de::DeserializeOwned;
+use types::{Bytes, InputDigest, InputFile, InputRole, InputSet, Metrics, UserError};
 
 use crate::pipeline::recorded::provenance::INPUTS;
 
@@ -52,20 +53,23 @@ pub(crate) struct Source {
     /// Size.
     pub(crate) bytes: Bytes,
     /// Digest.
-    pub(crate) sha256: String,
+    pub(crate) digest: InputDigest,
     /// Where it is; absent where it is gone or has changed.
     pub(crate) place: Option<PathBuf>,
 }
 
 /// The files that a run was read from, however many are still there.
 pub(crate) fn sources(run: &StoredRun) -> Vec<Source> {
-    let named =
-        |file: InputFile| Some((file.name, file.bytes?, file.sha256?)).filter(|_| file.role == InputRole::Trace);
+    let named = |file: InputFile| {
+        let digest = file.digest()?;
+        Some((file.name, file.bytes?, digest)).filter(|_| file.role == InputRole::Trace)
+    };
     let files = inputs(run).map(|inputs| inputs.files).unwrap_or_default();
-    let source = |(name, bytes, sha256): (String, Bytes, String)| {
-        let place = place(run, &name, &sha256);
-        let is_same = place.is_file() && digest(&place).is_ok_and(|(size, digest)| size == bytes && digest == sha256);
-        Source { place: is_same.then_some(place), name, bytes, sha256 }
+    let source = |(name, bytes, digest): (String, Bytes, InputDigest)| {
+        let place = place(run, &name, &digest);
+        let is_same = place.metadata().is_ok_and(|found| found.is_file() && found.len() == bytes.get())
+            && digest_like(&digest, &place).is_ok_and(|found| found == digest);
+        Source { place: is_same.then_some(place), name, bytes, digest }
     };
     files.into_iter().filter_map(named).map(source).collect()
 }
@@ -78,28 +82,33 @@ fn inputs(run: &StoredRun) -> Option<InputSet> {
 
 /// Where a run that was packed keeps a file it was read from: under its digest, and under its own name, because formats show in
 /// names too.
-pub(crate) fn packed_path(sha256: &str, name: &str) -> String {
+pub(crate) fn packed_path(digest: &InputDigest, name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     let file = name.rsplit('/').next().unwrap_or_default();
     let file: String = file.chars().map(|c| if plain(c) { c } else { '_' }).take(100).collect();
     let file = if file.trim_matches('.').is_empty() { "source".to_owned() } else { file };
-    let digest: String = sha256.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    let digest: String = digest.digits().chars().filter(char::is_ascii_hexdigit).take(16).collect();
     format!("{SOURCES}/{digest}/{file}")
 }
 
 /// Where a source of a run is: packed with the run, in the run, where it was when it was read, or, seen from another folder, at its
 /// whole path.
-fn place(run: &StoredRun, source: &str, sha256: &str) -> PathBuf {
+fn place(run: &StoredRun, source: &str, digest: &InputDigest) -> PathBuf {
     let recorded = || {
         let file = inputs(run)?.files.into_iter().find(|file| file.name == source)?;
         Some(PathBuf::from(file.path)).filter(|path| path.is_file())
     };
-    let near = [run.path().join(packed_path(sha256, source)), run.path().join(source), PathBuf::from(source)];
+    let near = [run.path().join(packed_path(digest, source)), run.path().join(source), PathBuf::from(source)];
     near.into_iter().find(|path| path.is_file()).or_else(recorded).unwrap_or_else(|| PathBuf::from(source))
 }
 
 /// What a run measured.
 pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, UserError> {
+    measured(run)
+}
+
+/// What a run measured, or a part of it.
+pub(crate) fn measured<T: DeserializeOwned>(run: &StoredRun) -> Result<T, UserError> {
     let file = run.path().join("metrics.json");
     if !run.has_file("metrics.json") && !file.exists() {
         let manifest = run.manifest();
@@ -117,9 +126,10 @@ pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, 
     let trace = metrics.conditions.trace.as_ref().ok_or_else(|| no_timeline(id, NOTHING_RECORDED))?;
     let mut files = Vec::new();
     for source in &trace.sources {
-        let path = place(run, &source.path, &source.sha256);
-        let (_, sha256) = digest(&path).map_err(|_| source_gone(&path, "was moved or deleted", id))?;
-        if sha256 != source.sha256 {
+        let digest = source.digest().ok_or_else(|| no_timeline(id, "its metrics have no digest of the trace"))?;
+        let path = place(run, &source.path, &digest);
+        let found = digest_like(&digest, &path).map_err(|_| source_gone(&path, "was moved or deleted", id))?;
+        if found != digest {
             return Err(source_gone(&path, "has changed", id));
         }
         files.push(path);

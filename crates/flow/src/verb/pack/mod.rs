@@ -114,9 +114,10 @@ fn sources(run: &StoredRun, index: &mut BundleIndex) -> Result<BTreeMap<String, 
             }
             continue;
         };
-        let path = recording::packed_path(&source.sha256, &source.name);
+        let path = recording::packed_path(&source.digest, &source.name);
+        let (bytes, sha256) = digest(&place).map_err(UserError::io("read", &place))?;
         if places.insert(path.clone(), place).is_none() {
-            index.sources.push(BundleFile { path, bytes: source.bytes, sha256: source.sha256 });
+            index.sources.push(BundleFile { path, bytes, sha256 });
         }
     }
     Ok(places)

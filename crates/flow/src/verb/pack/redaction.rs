@@ -11,8 +11,8 @@ use collect::run::{MANIFEST, StoredRun, sha256};
 use report::html::{Documents, RunPageKind};
 use tempfile::TempDir;
 use types::{
-    AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
-    RegionReport, RunManifest, Sweep, UserError,
+    AnalyticReport, Artifact, Bytes, Capacity, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics,
+    Redaction, RegionReport, RunManifest, Sweep, UserError,
 };
 
 use super::document::{gather, names_of_ours, redacted};
@@ -175,7 +175,7 @@ impl Copy<'_> {
         }
         if let Some(fleet) = self.read::<Fleet>("fleet.json") {
             made.insert("report.md".to_owned(), report::pages::fleet::page(&fleet).markdown());
-            made.insert("report.html".to_owned(), report::html::fleet_page(&fleet));
+            made.insert("report.html".to_owned(), report::html::fleet_page(&fleet, &[], None));
         }
         if let Some(report) = self.read::<AnalyticReport>(analytic::REPORT) {
             if !made.contains_key("report.html") {
@@ -187,6 +187,9 @@ impl Copy<'_> {
         }
         if let Some(sweep) = self.read::<Sweep>(crate::sweep::JSON) {
             made.insert("report.html".to_owned(), report::html::sweep_page(&sweep, None));
+        }
+        if let Some(found) = self.read::<Capacity>(crate::capacity::JSON) {
+            made.insert("report.html".to_owned(), report::html::capacity_page(&found, None));
         }
         if let Some(report) = self.read::<RegionReport>(REGIONS) {
             made.insert("ncu/regions/report.md".to_owned(), report::pages::regions::overview_page(&report).markdown());

@@ -52,7 +52,7 @@ pub(super) fn is_telling(word: &str) -> bool {
 fn is_plain(word: &str) -> bool {
     word.parse::<f64>().is_ok()
         || PLAIN.contains(&word)
-        || word.strip_prefix("cuda:").is_some_and(|n| n.parse::<u32>().is_ok())
+        || ["cuda:", "gpu:"].iter().any(|kind| word.strip_prefix(kind).is_some_and(|n| n.parse::<u32>().is_ok()))
 }
 
 /// What options are called. Anything may stand behind a dash, a password too.
