@@ -136,8 +136,11 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 fn lengths(text: &str) -> Result<Lengths, String> {
     let number =
         |text: &str| text.parse::<u32>().map_err(|_| "expected a number, or a range such as 256..1024".to_owned());
-    match text.split_once("..") {
-        Some((least, most)) => Ok(Lengths::Uniform(number(least)?, number(most.trim_start_matches('='))?)),
-        None => Ok(Lengths::Fixed(number(text)?)),
-    }
+    let lengths = match text.split_once("..") {
+        Some((least, most)) => Lengths::Uniform(number(least)?, number(most.trim_start_matches('='))?),
+        None => Lengths::Fixed(number(text)?),
+    };
+    // Before a server is started that takes minutes.
+    lengths.check("the length").map_err(|error| error.to_string())?;
+    Ok(lengths)
 }

@@ -141,6 +141,7 @@ async fn read_stream(response: &mut Response, due: Nanos, record: &mut RequestRe
         }
     }
     events.finish(|data| reply.add(data, latest, record));
+    reply.end(record);
     record.end_ns = Some(latest);
     Ok(reply)
 }

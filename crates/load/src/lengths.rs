@@ -20,7 +20,7 @@ pub enum Lengths {
 
 impl Lengths {
     /// Whether every length can be sent.
-    pub(crate) fn check(&self, name: &'static str) -> Result<(), LoadError> {
+    pub fn check(&self, name: &'static str) -> Result<(), LoadError> {
         let wrong = match self {
             Self::Fixed(length) => !fits(*length),
             Self::Uniform(least, most) => !fits(*least) || !fits(*most) || least > most,
@@ -29,7 +29,11 @@ impl Lengths {
         if !wrong {
             return Ok(());
         }
-        Err(LoadError::Setting { name, expected: "from 1 to 16777216 tokens, in order", got: self.shown() })
+        Err(LoadError::Setting {
+            name,
+            expected: "from 1 to 16777216 tokens, the smaller number first",
+            got: self.shown(),
+        })
     }
 
     /// The length of one request.
@@ -85,7 +89,10 @@ mod tests {
         ];
         for (lengths, shown) in wrong {
             let error = lengths.check("the input length").unwrap_err().to_string();
-            assert_eq!(error, format!("the input length must be from 1 to 16777216 tokens, in order, not {shown}"));
+            assert_eq!(
+                error,
+                format!("the input length must be from 1 to 16777216 tokens, the smaller number first, not {shown}")
+            );
         }
     }
 }

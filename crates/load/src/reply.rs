@@ -12,6 +12,8 @@ pub(crate) struct Reply {
     pub(crate) done: bool,
     /// Whether a choice said why it ended.
     pub(crate) finished: bool,
+    /// Whether the last chunk of output has no text and a reason to finish: a token without text, or none.
+    ends_empty: bool,
     /// What went wrong, as the server says, or what could not be read.
     pub(crate) error: Option<String>,
 }
@@ -65,10 +67,15 @@ impl Choice<'_> {
     /// inside a character (`endpoint_request_func.py`). Two kinds of events are not tokens, and do not count here: the first of
     /// a chat, which has a role and no text, and a last one that has a reason to finish and no text field.
     fn is_output(&self) -> bool {
-        let Some(delta) = &self.delta else { return self.text.is_some() };
-        let texts = [&delta.content, &delta.reasoning_content, &delta.reasoning];
-        let mut texts = texts.into_iter().flatten();
-        if delta.role.is_some() { texts.any(|text| !text.is_empty()) } else { texts.next().is_some() }
+        let has_role = self.delta.as_ref().is_some_and(|delta| delta.role.is_some());
+        if has_role { self.texts().any(|text| !text.is_empty()) } else { self.texts().next().is_some() }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let text = self.text.as_ref().filter(|_| self.delta.is_none());
+        let delta = self.delta.as_ref();
+        let of_chat = delta.map(|delta| [&delta.content, &delta.reasoning_content, &delta.reasoning]);
+        text.into_iter().chain(of_chat.into_iter().flatten().flatten()).map(|text| &**text)
     }
 }
 
@@ -103,7 +110,17 @@ impl Reply {
             self.finished |= choice.finish_reason.is_some();
             if choice.is_output() {
                 record.chunks_ns.push(since_due);
+                let has_text = choice.texts().any(|text| !text.is_empty());
+                self.ends_empty = !has_text && choice.finish_reason.is_some();
             }
+        }
+    }
+
+    /// Drops a last chunk without text where the server counts fewer tokens than chunks: it only says why the output ends.
+    pub(crate) fn end(&self, record: &mut RequestRecord) {
+        let chunks = record.chunks_ns.len() as u64;
+        if self.ends_empty && chunks > 1 && record.output_tokens.is_some_and(|tokens| tokens < chunks) {
+            record.chunks_ns.pop();
         }
     }
 
@@ -127,6 +144,7 @@ mod tests {
         let (mut reply, mut record) = (Reply::default(), RequestRecord::default());
         let times = (1..).map(Nanos::new);
         events.iter().zip(times).for_each(|(event, time)| reply.add(event.as_bytes(), time, &mut record));
+        reply.end(&mut record);
         (reply, record)
     }
 
@@ -139,7 +157,7 @@ mod tests {
             r#"{"id":"cmpl-1","choices":[],"usage":{"prompt_tokens":7,"total_tokens":10,"completion_tokens":3}}"#,
             "[DONE]",
         ]);
-        assert_eq!(reply, Reply { done: true, finished: true, error: None });
+        assert_eq!(reply, Reply { done: true, finished: true, ..Reply::default() });
         assert_eq!(record.chunks_ns, [1, 2, 3].map(Nanos::new));
         assert_eq!((record.input_tokens, record.output_tokens), (Some(7), Some(3)));
         assert_eq!(record.id.as_deref(), Some("cmpl-1"));
@@ -158,6 +176,23 @@ mod tests {
         ]);
         assert_eq!(record.chunks_ns, [2, 3, 4, 5, 6].map(Nanos::new));
         assert_eq!((reply.done, reply.finished, record.output_tokens), (false, true, None));
+    }
+
+    #[test]
+    fn an_empty_chunk_behind_all_tokens_is_no_output() {
+        // As transformers serves: the last event only says why the output ends.
+        let last = |tokens: u64| {
+            format!(
+                r#"{{"choices":[{{"text":"","finish_reason":"length"}}],"usage":{{"prompt_tokens":7,"completion_tokens":{tokens}}}}}"#
+            )
+        };
+        let times = |tokens: u64| {
+            let (first, last) = (r#"{"choices":[{"text":" a","finish_reason":null}]}"#, last(tokens));
+            read(&[first, first, &last, "[DONE]"]).1.chunks_ns.len()
+        };
+        assert_eq!(times(2), 2);
+        // The token that ends a text may have none.
+        assert_eq!(times(3), 3);
     }
 
     #[test]
