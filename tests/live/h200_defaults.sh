@@ -44,7 +44,7 @@ run() {
 has() { test -s "$work/$1/$2"; }
 
 run deep 0 deep --model llama-3-8b --weights synthetic infer.seq_len=512 infer.max_new_tokens=8 --top-kernels 3
-check "deep chose PyTorch and said why" grep -q "^engine: torch (there is a GPU" "$out/deep.txt"
+check "deep chose PyTorch and said why" grep -q "^engine: torch (found a GPU" "$out/deep.txt"
 for file in metrics.json kernels.json env.json inputs.yaml config.yaml assumptions.md report.md operators.md kernels.md \
     stakeholder_summary.md trace/operators.json.gz static_analysis/analytic_model/report.json; do
     check "deep has $file" has deep "$file"

@@ -1,10 +1,10 @@
 """A server that annotates nothing and has no profiler of its own, with a log of what every step processed.
 
-    python plain_server.py PORT LOG
+    python plain_server.py PORT LOG [apart]
 
 Answers `/health`, `/v1/models` and streamed `/v1/completions` with batches that change from step to step, on a stack of
 random matrices instead of a model. Each line of LOG is a step: its end on the Unix clock, and how many tokens of each
-request (by the order in which they came) it processed.
+request (by the `x-request-id` it came with) it processed. With `apart` a step processes either prompts or what decodes.
 """
 
 import json
@@ -16,17 +16,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import torch
 
-PORT, LOG = int(sys.argv[1]), sys.argv[2]
+PORT, LOG, APART = int(sys.argv[1]), sys.argv[2], sys.argv[3:4] == ["apart"]
 WIDTH, LAYERS, WORDS, BUDGET = 4096, 24, 32_000, 1024
 
 waiting: "queue.Queue" = queue.Queue()
-served = 0
-lock = threading.Lock()
 
 
 class Request:
-    def __init__(self, number, prompt, most):
-        self.number, self.left, self.most = number, prompt, most
+    def __init__(self, name, prompt, most):
+        self.name, self.left, self.most = name, prompt, most
         self.output = queue.Queue()
 
 
@@ -43,7 +41,8 @@ def engine():
         while not waiting.empty() and len(running) < 64:
             running.append(waiting.get())
         budget, chosen = BUDGET, []
-        for request in running:
+        prompts = [request for request in running if request.left] if APART else []
+        for request in prompts or running:
             take = min(request.left or 1, budget)
             budget -= take
             if take:
@@ -54,7 +53,7 @@ def engine():
             hidden = torch.nn.functional.silu(hidden @ layer)
         last = torch.tensor([sum(take for _, take in chosen[: place + 1]) - 1 for place in range(len(chosen))])
         choice = (hidden[last.cuda()] @ head).argmax(dim=-1).tolist()
-        log.write(json.dumps([time.time_ns(), [[one.number, take] for one, take in chosen]]) + "\n")
+        log.write(json.dumps([time.time_ns(), [[one.name, take] for one, take in chosen]]) + "\n")
         for (request, take), token in zip(chosen, choice):
             request.left = max(request.left - take, 0)
             if request.left == 0:
@@ -84,15 +83,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def do_POST(self):
-        global served
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path != "/v1/completions":
             return self.send_error(404)
         prompt, most = body["prompt"], body["max_tokens"]
         length = len(prompt) if isinstance(prompt, list) else len(prompt.split())
-        with lock:
-            request = Request(served, length, most)
-            served += 1
+        request = Request(self.headers["x-request-id"], length, most)
         waiting.put(request)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")

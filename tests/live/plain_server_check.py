@@ -13,15 +13,12 @@ if join is None:
     sys.exit("not joined: " + "; ".join(metrics.get("missing", [])) + (folder / "errors.txt").read_text()[-800:])
 assert join["steps_agreeing"] is None, join
 requests = metrics["requests"]
-# Requests are numbered as they come; the recorded ones are the last, in the order in which they were due.
-order = sorted(range(len(requests)), key=lambda place: requests[place]["due_ns"])
-first = 1 + max(number for _, step in log for number, _ in step) - len(requests)
-number = {place: first + rank for rank, place in enumerate(order)}
+ids = {request["id"]: place for place, request in enumerate(requests)}
 found = {}
 for place, request in enumerate(requests):
     for step in request["steps"]:
-        found.setdefault(step["step"], {})[number[place]] = step["tokens"]
-truth = [dict((one, take) for one, take in step if one >= first) for _, step in log]
+        found.setdefault(step["step"], {})[place] = step["tokens"]
+truth = [{ids[one]: take for one, take in step if one in ids} for _, step in log]
 begin = next(place for place, step in enumerate(truth) if step)
 truth = truth[begin:]
 

@@ -235,6 +235,7 @@ fn a_load_needs_a_server_and_lengths_that_make_sense() {
         (&["serve"][..], "no server", 2),
         (&["serve", "--url", "ftp://a"], "unknown scheme", 2),
         (&["serve", "--url", "http://127.0.0.1:1", "--input", "many"], "256..1024", 2),
+        (&["serve", "--url", "http://127.0.0.1:1", "--input", "5..2"], "the smaller number first", 2),
         (&["serve", "--url", "http://127.0.0.1:1", "--slo", "speed=1"], "ttft", 2),
         (&["serve", "--url", "http://127.0.0.1:1", "--rate", "0"], "above 0", 2),
         (&["serve", "--url", "http://127.0.0.1:1", "--replay", "missing.csv"], "missing.csv", 1),

@@ -196,6 +196,7 @@ mod tests {
         way_back_us: (1_100, 900),
         longest: (900, 60),
         seed: 7,
+        apart: false,
     };
 
     /// Tokens in the right step, all tokens, and how far the clock is off.
@@ -321,6 +322,8 @@ mod tests {
             (include_bytes!("../../tests/data/serving/preemption.json.gz"), 0.97, 0.01),
             // Prompts in two to four steps.
             (include_bytes!("../../tests/data/serving/unannotated.json.gz"), 0.8, 0.15),
+            // Prompts in steps of their own.
+            (include_bytes!("../../tests/data/serving/apart.json.gz"), 0.97, 0.1),
         ] {
             let Recorded { steps, log, truth, .. } = Recorded::read(bytes);
             let arrivals = Arrival::of_log(&log, true);
@@ -370,6 +373,40 @@ mod tests {
             let found: usize = members.iter().map(|members| members.iter().filter(chunks).count()).sum();
             let all: usize = truth.iter().flatten().filter(|(.., work)| *work == RequestWork::Prefill).count();
             assert!((0.85..1.05).contains(&(found as f64 / all as f64)), "{found} of {all}");
+        }
+    }
+
+    /// Shares of tokens and of the sequences of steps that are found in the right step.
+    fn right(truth: &[Vec<(usize, u64, RequestWork)>], members: &[Vec<Member>]) -> (f64, f64) {
+        let (mut tokens, mut all_tokens, mut sequences, mut all) = (0, 0, 0, 0);
+        for (steps, members) in truth.iter().zip(members) {
+            for (place, count, _) in steps {
+                let found = members.iter().find(|member| member.place == *place);
+                tokens += found.map_or(0, |found| found.tokens.min(*count));
+                sequences += u64::from(found.is_some());
+                (all_tokens, all) = (all_tokens + count, all + 1);
+            }
+        }
+        (tokens as f64 / all_tokens as f64, sequences as f64 / all as f64)
+    }
+
+    #[test]
+    fn steps_in_which_nothing_decodes_are_found() {
+        // Of tokens fewer are right where prompts take several steps.
+        for (seed, budget, way_back_us, longest, least) in [
+            (0, 2_048, (1_100, 900), (900, 60), 0.99),
+            (1, 512, (1_100, 900), (900, 60), 0.8),
+            (2, 8_192, (300, 3_000), (4_000, 200), 0.8),
+            (3, 2_048, (2_500, 2_500), (100, 60), 0.95),
+            (4, 2_048, (5_500, 2_500), (100, 60), 0.95),
+        ] {
+            let server = Server { seed, apart: true, budget, way_back_us, longest, ..SERVER };
+            let Simulated { steps, log, truth, .. } = server.run();
+            let arrivals = Arrival::of_log(&log, true);
+            let (steps, found) = unannotated::inferred(&bare(&steps), &arrivals, None).unwrap();
+            let members = members(&steps, &arrivals, &found.placed, found.ns);
+            let (tokens, sequences) = right(&truth, &members);
+            assert!(tokens >= least && sequences >= 0.99, "{seed}: {tokens}, {sequences}");
         }
     }
 

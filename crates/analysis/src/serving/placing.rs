@@ -98,6 +98,11 @@ impl<'a> Places<'a> {
         Self { steps, context, decoding, decoded, median_step }
     }
 
+    /// Whether no step is without sequences that decode.
+    pub(super) fn all_decode(&self) -> bool {
+        self.decoding.len() == self.steps.list.len()
+    }
+
     fn end(&self, place: usize) -> Nanos {
         self.steps.list[place].device.end
     }

@@ -85,8 +85,10 @@ impl Joined<'_> {
         let starts_here = |members: &[Member]| members.first().is_some_and(|one| one.work == RequestWork::Prefill);
         let waited: Vec<_> = self.rows.iter().filter(|(_, members, _)| starts_here(members)).collect();
         let times = || waited.iter().map(|(.., parts)| parts.queue_ns);
-        let shortest = times().min().unwrap_or_default();
         let usual = self.decode_step().unwrap_or_default();
+        // Where every request waits, the shortest wait is more than the way to the server and the rest of a step.
+        let quick = usual + self.way_back().shortest.max(Nanos::ZERO);
+        let shortest = times().min().unwrap_or_default().min(quick);
         let long: Vec<_> = waited.iter().filter(|(.., parts)| parts.queue_ns - shortest > usual).collect();
         Queue {
             time: times().map(|time| time - shortest).sum(),

@@ -1,8 +1,10 @@
 //! Steps of a server on the clock of its trace, with the sequences and tokens that the engine annotates.
 
+use types::timeline::{DeviceWork, Timeline};
 use types::{Nanos, StepBasis};
 
 use crate::evidence::PlacedTimeline;
+use crate::kernel::{Family, family_of_work};
 use crate::steps::{PlacedSteps, placed_steps};
 use crate::time::{Span, Spans};
 
@@ -66,7 +68,8 @@ impl ServerSteps {
         let work = timelines[place].timeline.work.iter();
         let busy = Spans::union(work.map(|work| Span::new(work.start, work.end())));
         if unannotated {
-            list.iter_mut().for_each(|step| step.device = prepared(&busy, step.device));
+            let layers = layers(timelines[place].timeline);
+            list.iter_mut().for_each(|step| step.device = prepared(&busy, &layers, step.device));
         }
         Some((Self { list, busy, unannotated }, place))
     }
@@ -139,19 +142,50 @@ fn passes(steps: &PlacedSteps) -> Vec<ServerStep> {
     list
 }
 
-/// A pass without the copies and small kernels that prepare it, behind which the device waits: it begins behind the longest pause before
-/// a tenth of its work is done.
-fn prepared(busy: &Spans, pass: Span) -> Span {
+/// When work starts that layers of a model do and nothing that prepares them, in order.
+fn layers(timeline: &Timeline) -> Vec<Nanos> {
+    let is_layer = |work: &&DeviceWork| {
+        let family = family_of_work(work.kind, timeline.name(work.name));
+        matches!(
+            family,
+            Family::Gemm | Family::Gemv | Family::Attention | Family::Convolution | Family::Experts | Family::Graph
+        )
+    };
+    let mut starts: Vec<_> = timeline.work.iter().filter(is_layer).map(|work| work.start).collect();
+    starts.sort_unstable();
+    starts
+}
+
+/// A pass without the copies and small kernels that prepare it, behind which the device waits: it starts behind the longest pause before
+/// its first layer and before a tenth of its work is done.
+fn prepared(busy: &Spans, layers: &[Nanos], pass: Span) -> Span {
     let inside = busy.within(pass);
-    let (mut done, mut longest, mut begin) = (Nanos::ZERO, Nanos::ZERO, pass.start);
+    let first = layers.get(layers.partition_point(|start| *start < pass.start)).copied().unwrap_or(pass.end);
+    let (mut done, mut longest, mut start) = (Nanos::ZERO, Nanos::ZERO, pass.start);
     for (work, next) in inside.as_slice().iter().zip(inside.as_slice().iter().skip(1)) {
         done += work.length();
-        if done.get() > inside.total().get() / 10 {
+        if done.get() > inside.total().get() / 10 || next.start > first {
             break;
         }
         if next.start - work.end > longest {
-            (longest, begin) = (next.start - work.end, next.start);
+            (longest, start) = (next.start - work.end, next.start);
         }
     }
-    Span::new(begin, pass.end)
+    Span::new(start, pass.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_starts_behind_what_prepares_it_and_not_inside_its_layers() {
+        let span = |start: i64, length: i64| Span::new(Nanos::new(start * 1_000), Nanos::new((start + length) * 1_000));
+        // Copies, then the embedding, a first GEMM, a pause of 38 ms in front of its attention, and the rest.
+        let busy = Spans::union([span(0, 5), span(20, 5), span(2_500, 10), span(2_520, 40), span(41_000, 3_000)]);
+        let pass = span(0, 44_000);
+        assert_eq!(prepared(&busy, &[Nanos::new(2_520_000)], pass).start, Nanos::new(2_500_000));
+        // Without layers that are known, the longest pause before a tenth of the work is done.
+        assert_eq!(prepared(&busy, &[], pass).start, Nanos::new(41_000_000));
+    }
 }

@@ -22,6 +22,8 @@ pub(super) struct Server {
     /// Longest prompt and longest output.
     pub(super) longest: (u64, u64),
     pub(super) seed: u64,
+    /// Whether nothing decodes while prompts are processed.
+    pub(super) apart: bool,
 }
 
 /// What happened.
@@ -82,8 +84,12 @@ impl Server {
             }
             let mut budget = self.budget;
             let mut chosen: Vec<u64> = Vec::new();
+            let is_prompt = |sequence: &Sequence| sequence.wanted() > 1 || sequence.made == 0;
+            let arrives = waiting.front().is_some_and(|(at, _)| *at <= now);
+            let only_prompts = self.apart && (arrives || running.iter().any(is_prompt));
             for sequence in &running {
-                let tokens = sequence.wanted().min(budget);
+                let takes_part = !only_prompts || is_prompt(sequence);
+                let tokens = if takes_part { sequence.wanted().min(budget) } else { 0 };
                 budget -= tokens;
                 chosen.push(tokens);
             }

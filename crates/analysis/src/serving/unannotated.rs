@@ -23,35 +23,104 @@ const STEPS_LATE: usize = 3;
 /// Fewer prompt outputs say nothing.
 const FEWEST: usize = 50;
 
+/// Steps with prompts alone must explain one in so many outputs that steps with everything do not.
+const APART_EXPLAINS: usize = 20;
+/// How often steps are marked anew by what arrives behind them.
+const ROUNDS: usize = 4;
+
 /// The offset with which most outputs are prompt, and what steps then process; `None` where too few are.
 pub(super) fn inferred(
     steps: &ServerSteps,
     requests: &[Arrival],
     known: Option<Nanos>,
 ) -> Option<(ServerSteps, Offset)> {
-    let mut steps = steps.clone();
-    let anything = Group { sequences: 1, tokens: 1 };
-    steps.list.iter_mut().for_each(|step| (step.context, step.generation) = (anything, anything));
     let few: Vec<_> = requests.iter().step_by(requests.len().div_ceil(VOTERS).max(1)).cloned().collect();
-    let moved = Search::new(&steps, &few).offset(known)?;
-    let search = Search::new(&steps, requests);
-    let mut placed = search.at(moved);
-    search.resume(&mut placed, moved);
+    let outputs: usize = few.iter().map(|request| request.outputs).sum();
+    let together = marked(steps, |_| true);
+    let (moved, explained) = Search::new(&together, &few).best(known)?;
+    let is_better = |apart: &Marked| apart.explained > explained + outputs / APART_EXPLAINS;
+    let unexplained = explained + outputs / APART_EXPLAINS < outputs;
+    let apart = unexplained.then(|| prompts_apart(steps, &few, known)).flatten().filter(is_better);
+    let (marked, moved) = apart.map_or((together, moved), |apart| (apart.steps, apart.moved));
+    let search = Search::new(&marked, requests);
+    let placed = search.resumed(moved);
     if !search.fits(&placed, moved) {
         return None;
     }
-    // The last of several that are equal is taken: the fewest steps.
-    let shifted = (0..=STEPS_LATE).rev().filter_map(|by| search.shifted(&placed, by, moved, known));
+    // The last of several that are equal is taken: the fewest steps. Output that leaves late is not told from steps without it.
+    let most = if search.places.all_decode() { STEPS_LATE } else { 0 };
+    let shifted = (0..=most).rev().filter_map(|by| search.shifted(&placed, by, moved, known));
     let (_, mut found) = shifted.max_by_key(|(beyond, _)| *beyond)?;
     let long = search.long(&found.placed);
-    if let Some(long) = long {
+    if let Some(long) = long.filter(|_| search.places.all_decode()) {
         search.settle(&mut found, moved, long);
     }
-    let mut composed = composed(&steps, requests, &found.placed);
+    let mut composed = composed(steps, requests, &found.placed);
     if let Some(long) = long {
         begin_prompts(&mut composed, requests, &found, &search.work, long);
     }
     Some((composed, found))
+}
+
+/// Steps that may all end prompts, and of which some decode.
+fn marked(steps: &ServerSteps, decodes: impl Fn(usize) -> bool) -> ServerSteps {
+    let mut steps = steps.clone();
+    let anything = Group { sequences: 1, tokens: 1 };
+    for (place, step) in steps.list.iter_mut().enumerate() {
+        (step.context, step.generation) = (anything, if decodes(place) { anything } else { Group::default() });
+    }
+    steps
+}
+
+/// Steps marked, with the offset that fits and how many outputs are then prompt.
+struct Marked {
+    steps: ServerSteps,
+    moved: Nanos,
+    explained: usize,
+}
+
+/// Steps of an engine in which no request decodes while prompts are processed: at first those that take longer, then those behind
+/// which the output of most requests that decode is missing.
+fn prompts_apart(steps: &ServerSteps, requests: &[Arrival], known: Option<Nanos>) -> Option<Marked> {
+    let tried = |steps: ServerSteps| {
+        let (moved, explained) = Search::new(&steps, requests).best(known)?;
+        Some(Marked { steps, moved, explained })
+    };
+    let work = Search::new(steps, requests).work;
+    let long = Nanos::new(middle(work.clone())?.get() / 2 * 3);
+    let mut best = tried(marked(steps, |place| work[place] <= long))?;
+    for _ in 0..ROUNDS {
+        let decodes = with_output(&best.steps, requests, best.moved);
+        match tried(marked(steps, |place| decodes[place])) {
+            Some(next) if next.explained > best.explained => best = next,
+            _ => break,
+        }
+    }
+    Some(best)
+}
+
+/// Per step, whether output of at least half of the requests that decode arrives before the next one ends; as before where none does.
+fn with_output(steps: &ServerSteps, requests: &[Arrival], moved: Nanos) -> Vec<bool> {
+    let behind = |time: Nanos| steps.list.partition_point(|step| step.device.end <= time + moved).checked_sub(1);
+    let (mut outputs, mut active) = (vec![0_i64; steps.list.len()], vec![0_i64; steps.list.len() + 1]);
+    for chunks in requests.iter().map(|request| &request.chunks) {
+        let places: Vec<_> = chunks.iter().filter_map(|chunk| behind(*chunk)).collect();
+        let Some((first, later)) = places.split_first() else { continue };
+        later.iter().for_each(|place| outputs[*place] += 1);
+        active[first + 1] += 1;
+        if let Some(last) = later.last().filter(|last| *last > first) {
+            active[last + 1] -= 1;
+        } else {
+            active[first + 1] -= 1;
+        }
+    }
+    let mut decoding = 0;
+    let rows = steps.list.iter().zip(outputs).zip(active);
+    rows.map(|((step, outputs), change)| {
+        decoding += change;
+        if decoding > 0 { outputs * 2 >= decoding } else { step.generation.sequences > 0 }
+    })
+    .collect()
 }
 
 struct Search<'a> {
@@ -67,6 +136,12 @@ impl<'a> Search<'a> {
         // Launches may take as long as the work of a prompt: what counts is how long the device is busy.
         let work = steps.list.iter().map(|step| steps.busy.total_within(step.device)).collect();
         Self { places: Places::new(steps), steps, requests, work }
+    }
+
+    /// The offset with which most outputs are prompt, and how many.
+    fn best(&self, known: Option<Nanos>) -> Option<(Nanos, usize)> {
+        let moved = self.offset(known)?;
+        Some((moved, self.all_prompt(&self.resumed(moved), moved)))
     }
 
     fn at(&self, moved: Nanos) -> Vec<Option<Placement>> {
@@ -109,8 +184,9 @@ impl<'a> Search<'a> {
     }
 
     /// Continues requests later whose outputs stay late from one on, where that makes more of them prompt.
-    fn resume(&self, placed: &mut [Option<Placement>], moved: Nanos) {
-        for (request, placement) in self.requests.iter().zip(placed) {
+    fn resumed(&self, moved: Nanos) -> Vec<Option<Placement>> {
+        let mut placed = self.at(moved);
+        for (request, placement) in self.requests.iter().zip(&mut placed) {
             let Some(now) = placement else { continue };
             for _ in 0..PREEMPTIONS {
                 let late = delays(self.steps, request, now, moved).position(|delay| delay > LATE);
@@ -120,6 +196,7 @@ impl<'a> Search<'a> {
                 *now = resumed;
             }
         }
+        placed
     }
 
     /// Whether most requests that were served meanwhile are placed, and most of their outputs prompt.
