@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{Timeline, WorkKind};
-use types::{Nanos, RankArrival, RankArrivals};
+use types::view::RankClock;
+use types::{ClockBasis, Nanos, RankArrival, RankArrivals};
 
 use crate::evidence::PlacedTimeline;
 use crate::kernel::{self, Family};
@@ -36,6 +37,7 @@ pub(crate) fn arrivals(timelines: &[PlacedTimeline<'_>]) -> Option<RankArrivals>
     let found: Vec<_> = timelines.iter().map(|placed| collectives(placed, ranks.len())).collect();
     let (first, others) = found.split_first()?;
     let matched = others.iter().map(|other| same(first, other)).collect::<Option<Vec<_>>>()?;
+    let matched: Vec<Vec<Pair>> = matched.into_iter().map(|(_, pairs)| pairs).collect();
     let error = matched.iter().flat_map(|pairs| pairs.iter().map(|pair| pair.ends_apart)).max()?;
     let shared: Vec<Vec<Span>> = (0..first.len())
         .filter_map(|place| {
@@ -45,6 +47,32 @@ pub(crate) fn arrivals(timelines: &[PlacedTimeline<'_>]) -> Option<RankArrivals>
         })
         .collect();
     (shared.len() >= FEWEST).then(|| summed_up(&ranks, timelines, &shared, error))
+}
+
+/// One clock for timelines that were recorded apart: that of the first. Ends of collectives they share show how far the clocks are
+/// apart; without them the clocks of the day are taken as they are, and without those each timeline starts with the first.
+pub fn rank_clock(timelines: &[PlacedTimeline<'_>]) -> RankClock {
+    let zero = |placed: &PlacedTimeline<'_>| unix_zero(placed.timeline);
+    let Some((first, others)) = timelines.split_first() else { return RankClock::default() };
+    let of_first = collectives(first, timelines.len());
+    let matched = others.iter().map(|other| same(&of_first, &collectives(other, timelines.len())));
+    if let Some(matched) = matched.collect::<Option<Vec<_>>>().filter(|matched| !matched.is_empty()) {
+        let from_first =
+            |placed: &PlacedTimeline<'_>| zero(placed).unwrap_or_default() - zero(first).unwrap_or_default();
+        let shift = |(other, (offset, _)): (&PlacedTimeline<'_>, &(Nanos, _))| from_first(other) + *offset;
+        let shifts = std::iter::once(Nanos::ZERO).chain(others.iter().zip(&matched).map(shift)).collect();
+        let within = matched.iter().flat_map(|(_, pairs)| pairs.iter().map(|pair| pair.ends_apart)).max();
+        return RankClock { shifts, basis: ClockBasis::Collectives, within };
+    }
+    let zeros: Option<Vec<Nanos>> = timelines.iter().map(zero).collect();
+    if let Some(zeros) = zeros.filter(|_| !others.is_empty()) {
+        let shifts = zeros.iter().map(|zero| *zero - zeros[0]).collect();
+        return RankClock { shifts, basis: ClockBasis::WallClock, within: None };
+    }
+    let starts = timelines.iter().map(|placed| placed.timeline.work.iter().map(|work| work.start).min());
+    let starts: Vec<Nanos> = starts.map(Option::unwrap_or_default).collect();
+    let shifts = starts.iter().map(|start| starts[0] - *start).collect();
+    RankClock { shifts, basis: ClockBasis::None, within: None }
 }
 
 fn summed_up(ranks: &[u32], timelines: &[PlacedTimeline<'_>], shared: &[Vec<Span>], error: Nanos) -> RankArrivals {
@@ -114,11 +142,13 @@ struct Pair {
     ends_apart: Nanos,
 }
 
-/// The collectives that two ranks share, in order; `None` where at least half of the fewer cannot be matched.
-fn same(first: &[Arrival<'_>], other: &[Arrival<'_>]) -> Option<Vec<Pair>> {
+/// The collectives that two ranks share, in order, and how far the clock of the other is behind; `None` where at least half of the
+/// fewer cannot be matched.
+fn same(first: &[Arrival<'_>], other: &[Arrival<'_>]) -> Option<(Nanos, Vec<Pair>)> {
     let offsets = std::iter::once(Nanos::ZERO).chain(offset(first, other));
-    let best = offsets.map(|offset| at_offset(first, other, offset)).max_by_key(Vec::len)?;
-    (best.len() >= FEWEST && best.len() * 2 >= first.len().min(other.len())).then_some(best)
+    let found = offsets.map(|offset| (offset, at_offset(first, other, offset)));
+    let (offset, best) = found.max_by_key(|(_, pairs)| pairs.len())?;
+    (best.len() >= FEWEST && best.len() * 2 >= first.len().min(other.len())).then_some((offset, best))
 }
 
 /// How far the clock of the other is behind, if both recorded the same collectives: the median of their ends.
@@ -185,6 +215,10 @@ mod tests {
     }
 
     fn found(timelines: &[Timeline]) -> Option<RankArrivals> {
+        of_placed(timelines, arrivals)
+    }
+
+    fn of_placed<T>(timelines: &[Timeline], what: fn(&[PlacedTimeline<'_>]) -> T) -> T {
         let attributed: Vec<_> =
             timelines.iter().map(|timeline| attribute(timeline, &AttributionSettings::default())).collect();
         let placed: Vec<_> = (0..)
@@ -196,7 +230,7 @@ mod tests {
                 devices: BTreeMap::new(),
             })
             .collect();
-        arrivals(&placed)
+        what(&placed)
     }
 
     #[test]
@@ -211,6 +245,28 @@ mod tests {
     fn clocks_of_two_machines_are_set_by_the_ends_of_collectives() {
         let found = found(&[rank([0, 0, 0, 0], 0), rank([500, 600, 300, 400], 7_000_000)]).unwrap();
         assert_eq!((found.ranks[1].last, found.ranks[0].waited_ns.get()), (4, 1_800_000));
+    }
+
+    #[test]
+    fn ranks_are_drawn_on_the_clock_of_the_first_and_what_it_rests_on_is_known() {
+        let ahead = [rank([0, 0, 0, 0], 0), rank([500, 600, 300, 400], 7_000_000)];
+        let clock = of_placed(&ahead, rank_clock);
+        assert_eq!((clock.basis, clock.within), (ClockBasis::Collectives, Some(Nanos::ZERO)));
+        assert_eq!(clock.shifts, [Nanos::ZERO, Nanos::new(-7_000_000)]);
+        let mut other = rank([0, 0, 0, 0], 5_000);
+        for (work, late) in other.work.iter_mut().zip([5_000_000, 90_000_000, 1_000_000, 40_000_000]) {
+            work.start += Nanos::new(late);
+        }
+        let start = other.work.iter().map(|work| work.start).min().unwrap();
+        let mut apart = [rank([0, 0, 0, 0], 0), other];
+        let clock = of_placed(&apart, rank_clock);
+        assert_eq!((clock.basis, clock.shifts[1]), (ClockBasis::None, apart[0].work[0].start - start));
+        for (timeline, zero) in apart.iter_mut().zip([5, 12]) {
+            timeline.clock.unix_ns_at_zero = Some(Nanos::new(zero));
+        }
+        let clock = of_placed(&apart, rank_clock);
+        assert_eq!((clock.basis, clock.shifts[1], clock.within), (ClockBasis::WallClock, Nanos::new(7), None));
+        assert_eq!(of_placed(&[], rank_clock).shifts, []);
     }
 
     #[test]

@@ -218,7 +218,7 @@ fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spa
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
     const PLACED: [IdleCause; 3] = [IdleCause::HostWork, IdleCause::HostUnknown, IdleCause::Compiling];
     let mut placed_spans = PLACED.map(|_| Vec::new());
-    const LAUNCHED: [IdleCause; 2] = [IdleCause::BetweenKernels, IdleCause::Queued];
+    const LAUNCHED: [IdleCause; 3] = [IdleCause::BetweenKernels, IdleCause::Queued, IdleCause::HostUnknown];
     let mut launched = LAUNCHED.map(|_| BTreeMap::<&str, Nanos>::new());
     for gap in gaps.as_slice() {
         let (row, next) = behind(timeline, placed.attribution, rows, *gap);
@@ -242,10 +242,12 @@ fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spa
         }
     }
     let [works, unknown, compiling] = placed_spans.map(|spans| host.places(timeline, spans));
-    let [between, queued] = launched.map(before);
+    let [between, queued, after_unknown] = launched.map(before);
     let row = |(cause, (ns, longest_ns))| {
         let inside = match cause {
             IdleCause::HostWork => works.clone(),
+            // Without a range around it, what comes behind it is all that is known.
+            IdleCause::HostUnknown if unknown.is_empty() => after_unknown.clone(),
             IdleCause::HostUnknown => unknown.clone(),
             IdleCause::Compiling => compiling.clone(),
             IdleCause::BetweenKernels => between.clone(),
@@ -276,7 +278,7 @@ fn behind<'a>(
 fn before(late: BTreeMap<&str, Nanos>) -> Vec<IdlePlace> {
     // Copies and memsets have names of their own.
     let short = |name: &str| if name.starts_with("Mem") { name.to_owned() } else { kernel::short_name(name) };
-    let place = |(name, ns)| IdlePlace { name: format!("before {}", short(name)), ns };
+    let place = |(name, ns)| IdlePlace::before(&short(name), ns);
     let mut places: Vec<_> = late.into_iter().map(place).collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.ns));
     places.truncate(LATE);

@@ -55,6 +55,7 @@ mod tries;
 mod utilisation;
 pub mod view;
 
+pub use arrivals::rank_clock;
 pub use compare::{GateLimits, RunRecords, Sides, compare, try_sides};
 pub use counter::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 pub use device::Mark;

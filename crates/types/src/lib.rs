@@ -125,6 +125,7 @@ pub use random::Random;
 pub use run::bundle::{BundleFile, BundleIndex, LeftOutFile, Redaction};
 pub use run::capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
 pub use run::deep_plan::{DeepPlan, PlannedPass};
+pub use run::input_digest::InputDigest;
 pub use run::inputs::{InputCommand, InputFile, InputImage, InputPrompt, InputRole, InputSet};
 pub use run::manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
 pub use run::runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};

@@ -28,6 +28,7 @@ use std::collections::HashMap;
 
 use types::Stage;
 use types::timeline::{OperatorKind, ThreadId, Timeline};
+use types::view::WorkModules;
 
 use crate::attribution::Attribution;
 use crate::time::Span;
@@ -84,6 +85,13 @@ pub fn align<'a>(timeline: &Timeline, attribution: &Attribution, model: &'a Mode
         }
     }
     alignment
+}
+
+/// The module of each kernel, copy and memset.
+pub fn modules(timeline: &Timeline, attribution: &Attribution, model: &ModelledRun) -> WorkModules {
+    let alignment = align(timeline, attribution, model);
+    let placements = Placements::new(timeline, attribution, model, &alignment);
+    WorkModules::new(placements.module.iter().map(|module| module.map(|(path, _)| path)))
 }
 
 /// Rows of framework operators by thread, in order of their start, outer before inner.

@@ -135,6 +135,16 @@ fn without_work(timeline: &Timeline, attribution: &Attribution) -> Option<Qualit
     QualityCounter::some("launches_cut_off", severity, missing.len() as u64)
 }
 
+impl Attribution {
+    /// Whether most launches have no work in the recording.
+    pub(crate) fn misses_kernels(&self) -> bool {
+        let counter = self.quality.iter().find(|counter| counter.counter == "launches_cut_off");
+        let missing = counter.map_or(0, |counter| counter.value);
+        let launched: HashSet<u32> = self.launch.iter().flatten().copied().collect();
+        missing as f64 >= MOST * (missing + launched.len() as u64) as f64 && missing > 0
+    }
+}
+
 /// Launches of graphs whose work nothing tells apart.
 fn undivided(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCounter> {
     let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| graph::launches_graph(name)).collect();
@@ -156,4 +166,24 @@ fn undivided(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCo
     }
     let counter = QualityCounter::some("graph_launches_undivided", Severity::Info, amount.count);
     counter.map(|counter| counter.share(attribution.coverage.share(amount)))
+}
+
+#[cfg(test)]
+mod tests {
+    use types::timeline::Correlation;
+
+    use crate::attribution::{AttributionSettings, attribute};
+    use crate::device::sample::{Launch, call, timeline};
+
+    #[test]
+    fn a_recording_misses_kernels_where_most_launches_have_none() {
+        let misses = |without: u64| {
+            let mut timeline = timeline(1_000, &[Launch::new(10, 20, 5), Launch::new(30, 40, 5)]);
+            (0..without).for_each(|at| {
+                call(&mut timeline, "cudaLaunchKernel", 50 + 10 * at as i64, 5, Correlation::new(100 + at));
+            });
+            attribute(&timeline, &AttributionSettings::default()).misses_kernels()
+        };
+        assert_eq!([0, 1, 2, 6].map(misses), [false, false, true, true]);
+    }
 }

@@ -10,13 +10,10 @@ use std::collections::BTreeMap;
 use types::Nanos;
 use types::timeline::{ThreadId, Timeline};
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, LONG};
 use super::engine::EngineStep;
 use super::stage::{StageInstance, StageOrigin};
 use crate::time::{Span, Spans};
-
-/// Work that starts later than this after its launch waits behind something.
-const LONG: Nanos = Nanos::new(1_000_000);
 
 /// Fills in the wall of all instances, which are in order of their start, parents before children.
 pub(super) fn fill(timeline: &Timeline, launch: &[Option<u32>], steps: &[EngineStep], stages: &mut [StageInstance]) {

@@ -1,8 +1,8 @@
 //! Copies between host and device: how much of them comes once, as at set-up, and how many there are in a pass.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use types::timeline::{CopyDirection, NameId, Timeline, WorkKind};
+use types::timeline::{CopyDirection, DeviceWork, NameId, Timeline, WorkKind};
 use types::{Bytes, Nanos};
 
 use super::recurring::Recurring;
@@ -11,7 +11,8 @@ use crate::attribution::Attribution;
 /// Copies of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CopyPattern {
-    /// The part of their time that comes once: the longest before each kernel, beyond the mean of the others before it.
+    /// The part of their time that comes once: the longest before each kernel, beyond the mean of the others before it. On devices
+    /// without kernels, copies of one size take the place of those before one kernel.
     pub(crate) once: Nanos,
     /// Per device: how often each size comes.
     sizes: Vec<BTreeMap<Bytes, u64>>,
@@ -50,9 +51,13 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
     let mut patterns: BTreeMap<CopyDirection, CopyPattern> = BTreeMap::new();
     let mut order: Vec<usize> = (0..timeline.work.len()).filter(|row| !attribution.is_aside(*row)).collect();
     order.sort_by_key(|row| timeline.work[*row].start);
+    let device_of = |work: &DeviceWork| timeline.queues[work.queue.0 as usize].device;
+    let computes = |work: &DeviceWork| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
+    let computing: BTreeSet<u32> = timeline.work.iter().filter(|work| computes(work)).map(device_of).collect();
     // Copies of each device since its last kernel, and those before kernels of one name.
     let mut before: BTreeMap<u32, BTreeMap<CopyDirection, Nanos>> = BTreeMap::new();
     let mut recurring: HashMap<(CopyDirection, Option<NameId>), Recurring> = HashMap::new();
+    let mut alone: HashMap<(CopyDirection, u32, Option<Bytes>), Recurring> = HashMap::new();
     let mut sizes: BTreeMap<(CopyDirection, u32), BTreeMap<Bytes, u64>> = BTreeMap::new();
     let mut end = |copies: BTreeMap<CopyDirection, Nanos>, kernel: Option<NameId>| {
         for (direction, time) in copies {
@@ -60,11 +65,15 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
         }
     };
     for work in order.into_iter().map(|row| &timeline.work[row]) {
-        let device = timeline.queues[work.queue.0 as usize].device;
+        let device = device_of(work);
         let copies = before.entry(device).or_default();
         match work.kind {
             WorkKind::Copy(direction) => {
-                *copies.entry(direction).or_default() += work.duration;
+                if computing.contains(&device) {
+                    *copies.entry(direction).or_default() += work.duration;
+                } else {
+                    alone.entry((direction, device, work.bytes)).or_default().add(work.duration);
+                }
                 let sizes = sizes.entry((direction, device)).or_default();
                 work.bytes.into_iter().for_each(|size| *sizes.entry(size).or_default() += 1);
             }
@@ -76,7 +85,8 @@ pub(super) fn patterns(timeline: &Timeline, attribution: &Attribution) -> BTreeM
     for ((direction, _), sizes) in sizes {
         patterns.entry(direction).or_default().sizes.push(sizes);
     }
-    for ((direction, _), times) in recurring {
+    let recurring = recurring.into_iter().map(|((direction, _), times)| (direction, times));
+    for (direction, times) in recurring.chain(alone.into_iter().map(|((direction, ..), times)| (direction, times))) {
         patterns.entry(direction).or_default().once += times.once();
     }
     patterns
@@ -106,6 +116,13 @@ mod tests {
         assert_eq!((set_up.once, set_up.alike()), (Nanos::new(150), None));
         let one_more_at_first = to_device(&[8, 9, 0, 8, 0, 8, 0]);
         assert_eq!((one_more_at_first.once, one_more_at_first.alike().unwrap().per_pass), (Nanos::new(50), 1.0));
+    }
+
+    #[test]
+    fn copies_on_a_device_without_kernels_come_back_by_their_size() {
+        // A copy of one size in each of three steps, and one of another size at first.
+        assert_eq!(to_device(&[9, 8, 8, 8]).once, Nanos::new(50));
+        assert_eq!(to_device(&[8]).once, Nanos::new(50));
     }
 
     #[test]

@@ -124,6 +124,10 @@ pub(crate) struct DeviceRecords {
     pub(crate) special: Special,
     /// What training on several devices shows of itself.
     pub(crate) data_parallel: DataParallel,
+    /// Whether the program calls HIP.
+    pub(crate) is_hip: bool,
+    /// Most launches have no kernel in the recording: when the device did nothing is not known.
+    pub(crate) misses_kernels: bool,
     /// Multiprocessors of the device; absent where it is not known.
     pub(crate) multiprocessors: Option<u64>,
     /// Modules, measured beside modelled; empty where the model is not known.
@@ -156,6 +160,8 @@ impl DeviceRecords {
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);
             records.data_parallel.add(timeline, attribution);
+            records.is_hip |= timeline.calls.iter().any(|call| timeline.name(call.name).starts_with("hip"));
+            records.misses_kernels |= attribution.misses_kernels();
             let casts = dequantisation::rows(timeline, attribution);
             all.add(timeline, attribution, &partition, &casts);
             let alignment = model.map(|model| align(timeline, attribution, model));

@@ -40,6 +40,7 @@ impl CopyRule {
         let comes_back = (saves - pattern.once).max(Nanos::ZERO);
         let weights =
             pattern.alike().filter(|alike| self.direction == CopyDirection::HostToDevice && alike.per_pass >= MANY);
+        let room: Nanos = run.device_time.iter().map(|time| time.compute_ns + time.communication_exposed_ns).sum();
         let row = |time: &DeviceTime| {
             let copy = copies(time)?;
             let bytes = copy.bytes?;
@@ -58,16 +59,19 @@ impl CopyRule {
             .with_known("once", some(pattern.once.min(saves)))
             .with_known("alike", weights.map(|alike| alike.copies))
             .with_known("sizes", weights.map(|alike| alike.sizes))
-            // What runs beside copies can be no more than the rest of the time.
-            .with_if("mostly", part > 0.5 && weights.is_none());
+            // What runs beside copies can be no more than the rest of the time, nor than there are kernels.
+            .with_if("mostly", (part > 0.5 || room < comes_back) && weights.is_none());
         let recurs = share(comes_back.get() as f64, span.get() as f64).unwrap_or_default();
         if recurs < LEAST_SHARE {
             return Some(Found::plain(Finding::new(self.name, Severity::Info, None, facts.with_if("one_off", true))));
         }
-        let saving = EstimatedSaving::at_most(comes_back);
         let severity = if recurs < MUCH { Severity::Info } else { Severity::Warning };
-        let finding = Finding::new(self.name, severity, None, facts).saving(saving);
+        let finding = Finding::new(self.name, severity, None, facts);
         let fate = if weights.is_some() { CopyFate::Removed } else { CopyFate::Hidden };
+        if fate == CopyFate::Hidden && room == Nanos::ZERO {
+            return Some(Found::plain(finding));
+        }
+        let finding = finding.saving(EstimatedSaving::at_most(comes_back));
         let change = Change::Copies(Some(self.direction), fate);
         let claim = Claim::Everywhere(run.time_of(|group| group.kind == WorkKind::Copy(self.direction)));
         Some(Found::new(finding, claim).replayed(change))

@@ -52,6 +52,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with_known("unhidden", much_awaited.map(|_| unhidden))
         .with_known("above_shortest", much.then_some(above))
         .with_if("training", run.kind == Some(RunKindName::Training))
+        .with_if("reduces", kernels().any(|group| reduces_alone(&group.name)))
         .with_if(
             "inference",
             matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
@@ -76,6 +77,13 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(at_most));
     let claim = Claim::Everywhere(run.time_of(|group| group.family == Family::Communication));
     Some(Found::new(finding, claim).replayed(Change::HiddenCommunication))
+}
+
+/// Whether a kernel reduces over all ranks and does nothing else. Those of FlashInfer, TensorRT-LLM and vLLM that add the residual
+/// and normalise too say so in their names.
+fn reduces_alone(name: &str) -> bool {
+    let name = name.to_lowercase().replace('_', "");
+    name.contains("allreduce") && !["fusion", "fused", "norm"].iter().any(|word| name.contains(word))
 }
 
 /// How a training program spreads its work, where that is what is exposed: gradients in buckets, or shards of parameters.
@@ -144,6 +152,16 @@ mod tests {
         assert_eq!((known.count("ranks"), known.share("link_share")), (Some(8), Some(0.01)));
         let rates = ["bus", "bus_best", "link"].map(|name| known.get(name).cloned());
         assert_eq!(rates, [1.75, 3.5, 350.0].map(|gigabytes| rate(gigabytes).map(Into::into)));
+    }
+
+    #[test]
+    fn kernels_that_normalise_too_need_no_fusing() {
+        let fused = "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<(...)>(...)";
+        assert!(!reduces_alone(fused) && !reduces_alone("void deep_ep::internode_ll::combine<7, 8, 7168>(...)"));
+        assert!(reduces_alone("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
+        assert!(reduces_alone(
+            "void (anonymous namespace)::all_reduce_one_shot_push_kernel<__nv_bfloat16, 8u, true>(...)"
+        ));
     }
 
     #[test]

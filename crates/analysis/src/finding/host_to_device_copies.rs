@@ -111,6 +111,22 @@ mod tests {
     }
 
     #[test]
+    fn copies_without_a_kernel_to_hide_behind_promise_nothing() {
+        let copy = types::CopyTime {
+            kind: "HtoD".to_owned(),
+            calls: 10,
+            ns: Nanos::new(480),
+            exposed_ns: Nanos::new(480),
+            bytes: Some(Bytes::new(9)),
+        };
+        let time = crate::sample::device_time(1_000);
+        let time = types::DeviceTime { compute_ns: Nanos::ZERO, copies: vec![copy], ..time };
+        let [found] = &crate::finding::on_devices(&[time], RULE)[..] else { panic!("one finding") };
+        assert_eq!((found.severity, found.saving.saves_ns), (Severity::Warning, None));
+        assert!(found.quantities.has("mostly"));
+    }
+
+    #[test]
     fn fewer_copies_are_worth_a_word_and_no_warning() {
         let of = |exposed: i64| {
             let exposed_ns = Nanos::new(exposed);

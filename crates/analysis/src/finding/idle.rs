@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{EstimatedSaving, Facts, Finding, IdleCause, Nanos, Severity};
+use types::{EstimatedSaving, Facts, Finding, IdleCause, IdlePlace, Nanos, Severity};
 
 use super::{Claim, Found, Run};
 use crate::device::StageWork;
@@ -85,8 +85,10 @@ impl IdleRule {
             .with_if("all_unrecorded", unrecorded == waiting)
             .with_known(RECURS, some(recurs))
             .with_if("works", is_promised);
-        let rows = Some(places(scope)).filter(|rows| !rows.is_empty());
-        let finding = Finding::new(self.name, severity, scope.stage(), facts.with_known("places", rows));
+        let (next, inside): (Vec<_>, Vec<_>) = places(scope).into_iter().partition(|place| place.has("next"));
+        let some_rows = |rows: Vec<Facts>| Some(rows).filter(|rows| !rows.is_empty());
+        let facts = facts.with_known("places", some_rows(inside)).with_known("next", some_rows(next));
+        let finding = Finding::new(self.name, severity, scope.stage(), facts);
         if !is_promised {
             return Some(Found::plain(finding));
         }
@@ -108,8 +110,13 @@ pub(super) fn places(run: &Run<'_>, scope: Scope, causes: &[IdleCause]) -> Vec<F
     let idle = time.idle.iter().filter(|idle| scope == Scope::Run && causes.contains(&idle.cause));
     let mut places: Vec<_> = idle.flat_map(|idle| &idle.inside).collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.ns));
-    let places = places.into_iter().take(PLACES);
-    places.map(|place| Facts::new().with("name", &place.name).with("time", place.ns)).collect()
+    places.into_iter().take(PLACES).map(row).collect()
+}
+
+/// A place of the host, or the work behind it.
+fn row(place: &IdlePlace) -> Facts {
+    let name = place.next().map_or(("name", place.name.as_str()), |next| ("next", next));
+    Facts::new().with(name.0, name.1).with("time", place.ns)
 }
 
 /// A time, where there is any.
@@ -181,6 +188,20 @@ mod tests {
         assert_eq!(found.quantities.time("idle"), Some(Nanos::new(5_000)));
         // A program that sleeps, and a server between its requests.
         assert_eq!(fired_on_device(&waiting_device(5_000, IdleCause::NoWork), host_work::RULE), []);
+    }
+
+    #[test]
+    fn without_a_place_of_the_host_the_work_behind_it_is_evidence() {
+        let [next, inside] = [
+            IdlePlace::before("flash_fwd", Nanos::new(4_000)),
+            IdlePlace { name: "load".to_owned(), ns: Nanos::new(1) },
+        ]
+        .map(|one| row(&one));
+        assert_eq!(
+            (next.name("next"), next.time("time"), next.has("name")),
+            (Some("flash_fwd"), Some(Nanos::new(4_000)), false)
+        );
+        assert_eq!((inside.name("name"), inside.has("next")), (Some("load"), false));
     }
 
     #[test]

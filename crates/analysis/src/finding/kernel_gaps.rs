@@ -29,6 +29,7 @@ fn of_stage(run: &Run<'_>, scope: Scope, work: &StageWork) -> Option<Found> {
     let mean: Option<Nanos> = share(waiting.get() as f64, work.kernel_gaps as f64).map(rounded);
     let in_graphs = some(work.graphs.waits.between_kernels).filter(|time| *time < waiting);
     let facts = idle(scope, waiting, part)
+        .with_if("hip", run.is_hip())
         .with_if("graphs", work.graphs.waits.between_kernels >= waiting)
         .with_known("in_graphs", in_graphs)
         .with("gaps", work.kernel_gaps)

@@ -1,6 +1,6 @@
 //! The device waits for the host to launch work: the launches decide the time, not the work.
 
-use types::{EstimatedSaving, Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, RunKindName, Severity};
 
 use super::launches::{facts, is_in_graphs, without_launches};
 use super::{Claim, Found, Run};
@@ -17,7 +17,8 @@ pub(super) const LEAST_SHARE: f64 = 0.3;
 pub(super) const RULE: &str = "launch-bound";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
+    // What is launched into a capture is on its way into a graph.
+    let Some(device) = run.device.filter(|_| run.kind != Some(RunKindName::GraphCapture)) else { return Vec::new() };
     device.stages.iter().filter_map(|(stage, work)| of_stage(run, *stage, work)).collect()
 }
 
@@ -70,6 +71,20 @@ mod tests {
         assert_eq!((facts.share("idle_share"), facts.share("busy_share")), (Some(0.8), Some(0.2)));
         assert_eq!((facts.number("launches"), facts.name("unit")), (Some(10.0), Some("step")));
         assert!(facts.has("repeats") && !facts.has("token_roofline"));
+    }
+
+    #[test]
+    fn idle_time_of_a_recording_that_lacks_most_kernels_is_no_finding() {
+        assert_eq!(fired_on_device(&DeviceRecords { misses_kernels: true, ..device(8_000) }, RULE), []);
+    }
+
+    #[test]
+    fn graphs_are_those_of_the_interface_and_engines_that_launch_some_need_no_option() {
+        let facts = |is_hip| fired_on_device(&DeviceRecords { is_hip, ..device(8_000) }, RULE).remove(0).quantities;
+        assert!(facts(true).has("hip") && !facts(false).has("hip") && !facts(false).has("run_graphs"));
+        let mut elsewhere = device(8_000);
+        elsewhere.stages.entry(Scope::Stage(Stage::Prefill)).or_default().graphs.launches = 5;
+        assert!(fired_on_device(&elsewhere, RULE)[0].quantities.has("run_graphs"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The device is idle between launches, although these do not decide its time or are launches of whole graphs.
 
-use types::{EstimatedSaving, Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, RunKindName, Severity};
 
 use super::launch_bound;
 use super::launches::{facts, is_in_graphs, without_launches};
@@ -22,7 +22,8 @@ const MUCH: f64 = 0.1;
 pub(super) const RULE: &str = "launch-gaps";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
+    // What is launched into a capture is on its way into a graph.
+    let Some(device) = run.device.filter(|_| run.kind != Some(RunKindName::GraphCapture)) else { return Vec::new() };
     device.stages.iter().filter_map(|(stage, work)| of_stage(run, *stage, work)).collect()
 }
 

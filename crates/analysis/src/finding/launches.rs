@@ -52,6 +52,8 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
             matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
         )
         .with_if("server", run.kind == Some(RunKindName::Serving))
+        .with_if("hip", run.is_hip())
+        .with_if("run_graphs", run.launches_graphs())
         .with_if("training", run.kind == Some(RunKindName::Training))
         .with_if("repeats", repeats(run, stage, work));
     let graphs = work.graphs;

@@ -11,6 +11,8 @@ use crate::statistics::share;
 
 /// Share of the time that the device must wait meanwhile.
 const LEAST_SHARE: f64 = 0.05;
+/// The same where it does not come back.
+const MUCH: f64 = 0.1;
 /// Times memory must be given back: a program that starts only asks for it.
 const FEWEST_FREES: u64 = 2;
 /// Calls named.
@@ -28,9 +30,12 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     let waiting = work.waits.get(&IdleCause::Allocating).copied()?;
     let once = work.waits_once.get(&IdleCause::Allocating).copied().unwrap_or_default();
     let comes_back = waiting - once;
-    // A program that starts asks for much, and waits for the driver meanwhile.
-    share(comes_back.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let part = share(waiting.get() as f64, work.wall.get() as f64)?;
+    let recurs = share(comes_back.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= LEAST_SHARE);
+    // What does not come back matters only where it shapes the recording.
+    if !recurs && part < MUCH {
+        return None;
+    }
     let calls = device.calls(scope, IdleCause::Allocating);
     let gives_back = |name: &str| ["Free", "Unmap", "Unregister"].iter().any(|sign| name.contains(sign));
     let count =
@@ -40,6 +45,10 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     }
     let rows = calls.iter().take(NAMED).map(|(count, name)| Facts::new().with("call", *name).with("calls", *count));
     let facts = idle(scope, waiting, part).with_known("once", some(once)).with("calls", rows.collect::<Vec<_>>());
+    if !recurs {
+        let facts = facts.with_if("one_off", true);
+        return Some(Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts)));
+    }
     let saving = EstimatedSaving::at_most(comes_back);
     let finding = Finding::new(RULE, Severity::Warning, scope.stage(), facts).saving(saving);
     Some(Found::new(finding, Claim::Lost(vec![Cause::Waiting(IdleCause::Allocating)])))
@@ -76,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_once_is_not_promised_and_alone_does_not_fire() {
+    fn what_comes_once_is_not_promised_and_alone_is_told_where_it_is_much() {
         let with_once = |once: i64| {
             let mut records = device(6_000, 80);
             let run = records.stages.get_mut(&Scope::Run).unwrap();
@@ -86,7 +95,13 @@ mod tests {
         let found = with_once(1_000).remove(0);
         assert_eq!(found.saving.saves_ns, Some(Nanos::new(5_000)));
         assert_eq!(found.quantities.time("once"), Some(Nanos::new(1_000)));
-        assert_eq!(with_once(5_900), []);
+        let alone = with_once(5_900).remove(0);
+        assert_eq!((alone.severity, alone.saving.saves_ns), (Severity::Info, None));
+        assert!(alone.quantities.has("one_off"));
+        let mut little = device(900, 80);
+        little.stages.get_mut(&Scope::Run).unwrap().waits_once =
+            BTreeMap::from([(IdleCause::Allocating, Nanos::new(890))]);
+        assert_eq!(fired_on_device(&little, RULE), []);
     }
 
     #[test]

@@ -122,6 +122,22 @@ const RULES: [Rule; 38] = [
     (idle_between_steps::RULE, idle_between_steps::check),
 ];
 
+/// Rules about when a device did nothing, or nothing else: where most kernels are missing, that is not known.
+const ABOUT_IDLE_TIME: [&str; 12] = [
+    compilation::RULE,
+    data_loading::RULE,
+    host_work::RULE,
+    exposed_communication::RULE,
+    launch_bound::RULE,
+    host_synchronisation::RULE,
+    memory_allocation::RULE,
+    host_to_device_copies::RULE,
+    device_to_host_copies::RULE,
+    launch_gaps::RULE,
+    kernel_gaps::RULE,
+    unexplained_delay::RULE,
+];
+
 /// A finding, under which causes the time stands that it would save, and the change that would save it.
 pub(crate) struct Found {
     finding: Finding,
@@ -213,6 +229,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether its program calls HIP, as on AMD devices, and not CUDA.
+    fn is_hip(&self) -> bool {
+        self.device.is_some_and(|device| device.is_hip)
+    }
+
+    /// Whether any part of it launches graphs.
+    fn launches_graphs(&self) -> bool {
+        self.device.is_some_and(|device| device.stages.values().any(|work| work.graphs.launches > 0))
+    }
+
     /// Whether a time does not matter to the run.
     fn is_little(&self, time: Nanos) -> bool {
         let whole = self.wall().unwrap_or_default();
@@ -250,7 +276,8 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
     let whole = run.replays.basis().or(run.wall()).unwrap_or_default();
     let mut ledger = run.lost.clone();
     let (mut findings, mut changes) = (Vec::new(), Vec::new());
-    for (rule, check) in RULES {
+    let misses_kernels = run.device.is_some_and(|device| device.misses_kernels);
+    for (rule, check) in RULES.into_iter().filter(|(rule, _)| !misses_kernels || !ABOUT_IDLE_TIME.contains(rule)) {
         for found in check(run) {
             let before = ledger.clone();
             let saving = saving(run, &mut ledger, rule, &found);

@@ -1,6 +1,6 @@
 //! The device is idle although its next work had been launched, for longer than it needs to go on: nothing recorded says why.
 
-use types::{DeviceTime, Facts, Finding, IdleCause, Severity};
+use types::{DeviceTime, Facts, Finding, IdleCause, IdlePlace, Severity};
 
 use super::idle::idle;
 use super::{Found, Run};
@@ -39,8 +39,8 @@ fn of_stage(run: &Run<'_>, scope: Scope, work: &StageWork) -> Option<Found> {
 fn behind(devices: &[DeviceTime]) -> Vec<Facts> {
     let [time] = devices else { return Vec::new() };
     let late = time.idle.iter().filter(|idle| idle.cause == IdleCause::Queued).flat_map(|idle| &idle.inside);
-    let name = |name: &str| name.strip_prefix("before ").unwrap_or(name).to_owned();
-    late.take(NAMED).map(|place| Facts::new().with("name", name(&place.name)).with("time", place.ns)).collect()
+    let row = |place: &IdlePlace| Some(Facts::new().with("name", place.next()?).with("time", place.ns));
+    late.take(NAMED).filter_map(row).collect()
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ pub struct RankFacts {
     pub span: Nanos,
     /// Busy.
     pub busy: Nanos,
-    /// Computing.
+    /// Computing, without kernels that wait for communication.
     pub compute: Nanos,
-    /// Communicating and nothing else.
+    /// Communicating, and nothing else but wait for that.
     pub communication_exposed: Nanos,
     /// Copying and nothing else.
     pub copies_exposed: Nanos,

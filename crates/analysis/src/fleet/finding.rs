@@ -7,11 +7,11 @@ use types::{Base, Bytes, Facts, FleetFinding, FleetRank, IdleCause, Nanos};
 use super::clock::Clocks;
 use super::exchange;
 use super::facts::RankFacts;
-use super::meeting::Meeting;
+use super::meeting::{Meeting, Waits};
 use super::pace::Pace;
 use crate::statistics::median;
 
-/// Fewest collectives in which a rank can be shown to be late.
+/// Fewest collectives that one rank reaches last, whichever, for a rank to be late.
 const FEWEST: u64 = 8;
 /// A straggler is last at least this often, or, among many ranks, this many times as often as one of equals.
 const MOSTLY: f64 = 0.5;
@@ -39,6 +39,7 @@ pub(super) struct Scene<'a> {
     pub(super) meetings: &'a [Meeting],
     pub(super) paces: &'a [Option<Pace>],
     pub(super) clocks: &'a Clocks,
+    pub(super) waits: &'a [Option<Waits>],
 }
 
 /// All findings, what costs most first.
@@ -58,19 +59,18 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<FleetFinding> {
 fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
     let rule = |(place, row): (usize, &FleetRank)| {
         let (arrived_last, waited_for) = (row.arrived_last?, row.waited_for_ns?);
-        let of_rank = scene.meetings.iter().filter(|meeting| meeting.whole && meeting.ranks.contains(&place));
-        let (met, others) =
-            of_rank.fold((0u64, 0usize), |(met, most), meeting| (met + 1, most.max(meeting.ranks.len())));
-        let often = arrived_last as f64 / met.max(1) as f64;
-        let equal = 1.0 / others.max(2) as f64;
-        let chance = at_least(often, equal, met) * scene.ranks.len() as f64;
+        // Where all arrive together nobody is late, however often that happens.
+        let decided = scene.waits[place].map_or(0, |of_rank| of_rank.decided);
+        let often = arrived_last as f64 / decided.max(1) as f64;
+        let equal = scene.waits[place].map_or(0.0, |of_rank| of_rank.expected) / decided.max(1) as f64;
+        let chance = at_least(often, equal, decided) * scene.ranks.len() as f64;
         let worth = waited_for.get() as f64 >= WORTH * row.span_ns.get() as f64;
-        if met < FEWEST || often < MOSTLY.min(TIMES_ITS_SHARE * equal) || chance > DOUBT || !worth {
+        if decided < FEWEST || often < MOSTLY.min(TIMES_ITS_SHARE * equal) || chance > DOUBT || !worth {
             return None;
         }
         let facts = Facts::new()
             .with("last", arrived_last)
-            .with("met", met)
+            .with("decided", decided)
             .with("waited_for", waited_for)
             .with("span", row.span_ns)
             .with_known("clock_error", scene.clocks.uncertainty());

@@ -201,6 +201,10 @@ fn of_members(kind: &Kind, members: &[usize], whole: bool, of_ranks: &OfRanks, t
 pub(super) struct Waits {
     /// Meetings it was the last to reach, by more than clocks can be off.
     pub(super) last: u64,
+    /// Meetings it was in that one rank, whichever, was the last to reach by more than that.
+    pub(super) decided: u64,
+    /// How many of those it would be the last to reach among equals.
+    pub(super) expected: f64,
     /// How long it waited.
     pub(super) waited: Nanos,
     /// How long each of the others waited for it, on average.
@@ -229,6 +233,11 @@ impl Waits {
                 }
             }
             if alone {
+                for rank in &meeting.ranks {
+                    let of_rank: &mut Self = waits[*rank].get_or_insert_default();
+                    of_rank.decided += 1;
+                    of_rank.expected += 1.0 / meeting.ranks.len() as f64;
+                }
                 let of_last = waits[meeting.ranks[late]].get_or_insert_default();
                 of_last.last += 1;
                 of_last.waited_for += Nanos::new(caused.get() / others);

@@ -19,8 +19,10 @@ mod trend;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use types::view::{NamedSpan, RankLane};
 use types::{
-    BytesPerSecond, Facts, FleetClock, FleetCollective, FleetIdle, FleetJob, FleetRank, Nanos, QualityCounter, Severity,
+    BytesPerSecond, ClockBasis, Facts, FleetClock, FleetCollective, FleetIdle, FleetJob, FleetRank, Nanos,
+    QualityCounter, Severity,
 };
 
 pub use facts::{CollectiveFact, KernelFact, RankFacts};
@@ -32,7 +34,12 @@ use clock::Clocks;
 use meeting::{Meeting, meetings};
 
 /// Everything the ranks of one job show together.
-pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
+pub fn job(name: &str, ranks: Vec<RankFacts>) -> FleetJob {
+    job_and_lanes(name, ranks).0
+}
+
+/// The same, and the collectives of each rank on one clock; none where there is no such clock.
+pub fn job_and_lanes(name: &str, mut ranks: Vec<RankFacts>) -> (FleetJob, Vec<RankLane>) {
     ranks.sort_by_key(|rank| rank.rank);
     let world_size = ranks.iter().filter_map(|rank| rank.world_size).max();
     let here: BTreeSet<u32> = ranks.iter().filter_map(|rank| rank.rank).collect();
@@ -40,7 +47,8 @@ pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
     let clocks = Clocks::new(&ranks);
     let meetings = meetings(&ranks, &clocks);
     let paces = pace::paces(&ranks);
-    let rows = rank_rows(&ranks, &clocks, &meetings, &paces);
+    let waits = meeting::Waits::of_ranks(ranks.len(), &meetings, &clocks);
+    let rows = rank_rows(&ranks, &clocks, &meetings, &paces, &waits);
     let critical_path = if missing.is_empty() { path::critical_path(&ranks, &clocks, &meetings) } else { Vec::new() };
     let slow_kernels = pace::slow_kernels(&ranks, &paces);
     let collectives = collective_rows(&ranks, &meetings);
@@ -53,8 +61,10 @@ pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
         meetings: &meetings,
         paces: &paces,
         clocks: &clocks,
+        waits: &waits,
     });
-    FleetJob {
+    let lanes = if clocks.basis == ClockBasis::None { Vec::new() } else { lanes(&ranks, &meetings) };
+    let job = FleetJob {
         job: name.to_owned(),
         world_size,
         missing_ranks: missing,
@@ -69,7 +79,30 @@ pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
         critical_path,
         findings,
         quality,
+    };
+    (job, lanes)
+}
+
+/// Where ranks wait in collectives, and how long these take once all are there.
+fn lanes(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<RankLane> {
+    let lane = |rank: &RankFacts| RankLane { rank: rank.rank, waits: Vec::new(), transfers: Vec::new() };
+    let mut lanes: Vec<RankLane> = ranks.iter().map(lane).collect();
+    for meeting in meetings {
+        let (last, arrival) = meeting.last();
+        let late = meeting.ranks.get(last).and_then(|place| ranks[*place].rank);
+        // A rank that is not here may be the one that all wait for.
+        let (arrival, late) = if meeting.whole { (arrival, late) } else { (Nanos::new(i64::MIN), None) };
+        for (place, span) in meeting.ranks.iter().zip(&meeting.spans) {
+            let there = arrival.clamp(span.start, span.end);
+            let named = |name: String, start, end| NamedSpan { name, start, length: end - start };
+            if there > span.start {
+                let late = late.map_or("the last rank".to_owned(), |rank| format!("rank {rank}"));
+                lanes[*place].waits.push(named(format!("waits for {late}: {}", meeting.kind.name), span.start, there));
+            }
+            lanes[*place].transfers.push(named(meeting.kind.name.clone(), there, span.end));
+        }
     }
+    lanes
 }
 
 fn rank_rows(
@@ -77,8 +110,8 @@ fn rank_rows(
     clocks: &Clocks,
     meetings: &[Meeting],
     paces: &[Option<pace::Pace>],
+    waits: &[Option<meeting::Waits>],
 ) -> Vec<FleetRank> {
-    let waits = meeting::Waits::of_ranks(ranks.len(), meetings, clocks);
     let exchanged = exchange::by_rank(ranks.len(), meetings);
     let row = |(place, facts): (usize, &RankFacts)| {
         let mut idle: Vec<_> =
@@ -216,10 +249,20 @@ mod tests {
     #[test]
     fn a_rank_that_is_last_far_more_often_than_its_equals_is_named() {
         // Rank 5 is late in every other step, and takes its turn in the rest.
-        let script = |straggler| Script { straggler, every: 2, ..Script::default() };
+        let script = |straggler| Script { straggler, every: 2, steps: Some(60), ..Script::default() };
         let fleet = job("train", facts(&script(Some((5, 300_000)))));
         let last = fleet.ranks[5].arrived_last.unwrap();
-        assert!((8..24).contains(&last), "{last} of 40");
+        assert!((24..72).contains(&last), "{last} of 120");
+        let [finding] = fleet.findings.as_slice() else { panic!("{:#?}", fleet.findings) };
+        assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("straggling-rank", &[5][..]));
+        assert_eq!(job("train", facts(&script(None))).findings, []);
+    }
+
+    #[test]
+    fn a_rank_that_is_late_at_times_is_named_however_often_all_arrive_together() {
+        // Rank 5 is late in every other step; in the rest, all ranks arrive within the error of the clocks.
+        let script = |straggler| Script { straggler, every: 2, together: true, ..Script::default() };
+        let fleet = job("train", facts(&script(Some((5, 300_000)))));
         let [finding] = fleet.findings.as_slice() else { panic!("{:#?}", fleet.findings) };
         assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("straggling-rank", &[5][..]));
         assert_eq!(job("train", facts(&script(None))).findings, []);

@@ -4,13 +4,17 @@ use types::{Bytes, Nanos, Random};
 
 use super::facts::{CollectiveFact, KernelFact, RankFacts};
 
-/// What the script does to eight ranks over twenty steps.
+/// What the script does to eight ranks over twenty steps, or as many as it says.
 #[derive(Default)]
 pub(super) struct Script {
     /// A rank that takes so much longer in each step, with more work.
     pub(super) straggler: Option<(usize, i64)>,
     /// In one of so many steps; in each where it is zero.
     pub(super) every: i64,
+    /// Steps.
+    pub(super) steps: Option<i64>,
+    /// Ranks that are not late arrive at the same time, and not one after the other.
+    pub(super) together: bool,
     /// A rank whose kernels all take so many times as long.
     pub(super) slow_device: Option<(usize, f64)>,
     /// A pair of ranks (2n and 2n + 1) whose transfers take so many times as long.
@@ -39,7 +43,7 @@ pub(super) fn facts(script: &Script) -> Vec<RankFacts> {
     let mut now = 1_700_000_000_000_000_000i64;
     let begin = now;
     let all: Vec<usize> = (0..RANKS).collect();
-    for step in 0..STEPS {
+    for step in 0..script.steps.unwrap_or(STEPS) {
         let is_late = step % script.every.max(1) == 0;
         let mut arrivals = Vec::new();
         for (rank, facts) in ranks.iter_mut().enumerate() {
@@ -47,7 +51,7 @@ pub(super) fn facts(script: &Script) -> Vec<RankFacts> {
             let extra = script.straggler.filter(|(late, _)| is_late && *late == rank).map_or(0, |(_, extra)| extra);
             let compute = (COMPUTE as f64 * pace) as i64 + extra;
             facts.compute += Nanos::new(compute);
-            arrivals.push(now + compute + noise(20_000));
+            arrivals.push(now + compute + if script.together { 0 } else { noise(20_000) });
         }
         // Pairs meet first, then all.
         for pair in 0..RANKS / 2 {

@@ -80,9 +80,8 @@ fn trend(subject: &str, quantity: &str, points: &[(&RunQuantities, f64)]) -> Tre
 /// Finds the clearest change, and goes on to both sides of it.
 fn split(values: &[f64], from: usize, found: &mut Vec<(usize, f64)>) {
     let places = values.len().saturating_sub(2 * FEWEST - 1);
-    let Some(place) =
-        (FEWEST..FEWEST + places).max_by(|one, other| apart(values, *one).total_cmp(&apart(values, *other)))
-    else {
+    let apart = apart(values);
+    let Some(place) = (FEWEST..FEWEST + places).max_by(|one, other| apart[*one].total_cmp(&apart[*other])) else {
         return;
     };
     let (before, after) = values.split_at(place);
@@ -98,26 +97,28 @@ fn split(values: &[f64], from: usize, found: &mut Vec<(usize, f64)>) {
     split(after, from + place, found);
 }
 
-/// How far the two sides of a place are apart: the rank sum against what it would be by chance, in standard deviations.
-fn apart(values: &[f64], place: usize) -> f64 {
-    let (before, after) = values.split_at(place);
-    let wins = |one: &f64| {
-        after
-            .iter()
-            .map(|other| {
-                if other > one {
-                    1.0
-                } else if other == one {
-                    0.5
-                } else {
-                    0.0
-                }
-            })
-            .sum::<f64>()
+/// How far the two sides of each place are apart: the rank sum against what it would be by chance, in standard deviations. Equal
+/// values share their ranks; all are ranked once, as there may be thousands of runs and as many places.
+fn apart(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|one, other| values[*one].total_cmp(&values[*other]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut below = 0;
+    for equal in order.chunk_by(|one, other| values[*one] == values[*other]) {
+        let shared = below as f64 + (equal.len() + 1) as f64 / 2.0;
+        equal.iter().for_each(|place| ranks[*place] = shared);
+        below += equal.len();
+    }
+    let all = values.len() as f64;
+    let mut sum = 0.0;
+    let at = |(place, rank): (usize, &f64)| {
+        let (many, few) = (place as f64, all - place as f64);
+        // Pairs in which the one in front is larger: all ranks in front less those that they have among themselves (Mann and Whitney).
+        let wins = sum - many * (many + 1.0) / 2.0;
+        sum += rank;
+        (wins - many * few / 2.0).abs() / (many * few * (all + 1.0) / 12.0).sqrt()
     };
-    let sum: f64 = before.iter().map(wins).sum();
-    let (many, few) = (before.len() as f64, after.len() as f64);
-    (sum - many * few / 2.0).abs() / (many * few * (many + few + 1.0) / 12.0).sqrt()
+    ranks.iter().enumerate().map(at).collect()
 }
 
 /// What else differs between two runs.
@@ -159,6 +160,20 @@ mod tests {
         assert_eq!(change.differences, ["driver: 550 -> 580"]);
         let odd = trends(runs(|number| if number == 20 { 30.0 } else { 10.0 } + noise(number)));
         assert_eq!(odd[0].changes, []);
+    }
+
+    #[test]
+    fn sides_are_as_far_apart_as_their_pairs_say() {
+        let values = [3.0, 1.0, 2.0, 2.0, 5.0, 2.0, 4.0, 1.0];
+        for (place, apart) in apart(&values).into_iter().enumerate().skip(1) {
+            let (before, after) = values.split_at(place);
+            let pairs = before.iter().flat_map(|one| after.iter().map(move |other| (one, other)));
+            let wins: f64 =
+                pairs.map(|(one, other)| 0.5 + (other - one).signum() / 2.0 * f64::from(other != one)).sum();
+            let (many, few) = (before.len() as f64, after.len() as f64);
+            let expected = (wins - many * few / 2.0).abs() / (many * few * 9.0 / 12.0).sqrt();
+            assert!((apart - expected).abs() < 1e-12, "{place}: {apart} and {expected}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{DType, Facts, LogitsKind, Metrics, Nanos, Remark, RunKindName, Stage, StepBasis};
 
-use types::timeline::QueueId;
+use types::timeline::{HostCall, QueueId};
 
 use super::trace_sample::Builder;
 use crate::attribution::{Attribution, AttributionSettings, attribute};
@@ -308,4 +308,25 @@ fn kernels_of_a_cache_show_a_language_model_and_ranges_are_told_where_nothing_do
     let row = |name: &str, ranges: u64| Facts::new().with("name", name).with("ranges", ranges);
     let facts = Facts::new().with("ranges", 3_u64).with("kinds", vec![row("load N", 2), row("work", 1)]);
     assert_eq!(kind(run), (RunKindName::Program, Remark::new("run-kind.program", facts)));
+}
+
+#[test]
+fn launches_into_a_capture_are_not_to_be_captured() {
+    // As vLLM captures a graph for each part of its step: kernels between the captures wait for their launches.
+    let kernels = |mut run: Builder| {
+        for at in 0..20 {
+            run = run.kernel("fill", 100 * at, 0, 100 * at + 10, 100 * at + 12);
+        }
+        run
+    };
+    let gaps = |run: Builder| {
+        let found = metrics(&[run]).conclusions.findings.into_iter().map(|finding| finding.rule);
+        found.filter(|rule| rule.starts_with("launch-")).count()
+    };
+    assert_eq!(gaps(kernels(Builder::new())), 1);
+    let mut capture = kernels(Builder::new());
+    let name = capture.0.names.place("hipStreamEndCapture");
+    let call = HostCall { name, start: Nanos::new(2_000), ..capture.0.calls[0].clone() };
+    capture.0.calls.push(HostCall { correlation: None, ..call });
+    assert_eq!(gaps(capture), 0);
 }

@@ -90,9 +90,9 @@ pub struct FleetRank {
     pub span_ns: Nanos,
     /// A device was busy.
     pub busy_ns: Nanos,
-    /// A kernel ran that is not communication.
+    /// A kernel ran that is not communication and does not wait for it.
     pub compute_ns: Nanos,
-    /// Communication ran and no other kernel did.
+    /// Communication ran and no other kernel did, or only kernels that wait for it.
     pub communication_exposed_ns: Nanos,
     /// A copy or memset ran and no kernel did.
     pub copies_exposed_ns: Nanos,

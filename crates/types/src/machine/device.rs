@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// A device by its place in the run: `cpu`, or `cuda:N`.
+/// A device by its place in the run: `cpu`, `cuda:N`, or `gpu:N` where it is no CUDA device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -21,6 +21,11 @@ impl DeviceId {
     /// The CUDA device with that ordinal.
     pub fn cuda(ordinal: u32) -> Self {
         Self(format!("cuda:{ordinal}"))
+    }
+
+    /// A GPU of another vendor, by the number its driver gives it.
+    pub fn gpu(ordinal: u32) -> Self {
+        Self(format!("gpu:{ordinal}"))
     }
 
     /// A CUDA device of a source that does not number them: `cuda`.

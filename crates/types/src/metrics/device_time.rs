@@ -89,10 +89,22 @@ pub struct IdleTime {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IdlePlace {
-    /// Name of the range, operator or function.
+    /// Name of the range, operator or function, or `before` and the work behind it.
     pub name: String,
     /// How long of the idle time.
     pub ns: Nanos,
+}
+
+impl IdlePlace {
+    /// Idle time in front of some work, where no place of the host is known.
+    pub fn before(work: &str, ns: Nanos) -> Self {
+        Self { name: format!("before {work}"), ns }
+    }
+
+    /// The work behind it.
+    pub fn next(&self) -> Option<&str> {
+        self.name.strip_prefix("before ")
+    }
 }
 
 /// What the host did while a device was idle.

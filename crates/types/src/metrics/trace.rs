@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DeviceId, Nanos, Remark, RunKind, Stage, Statistics, Workload};
+use crate::{Bytes, DeviceId, InputDigest, Nanos, Remark, RunKind, Stage, Statistics, Workload};
 
 /// A file that was imported. It is not copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,11 +18,23 @@ pub struct TraceSource {
     pub tool: Option<String>,
     /// Size, as stored.
     pub bytes: Bytes,
-    /// SHA-256 of the content as stored, in lowercase hexadecimal.
+    /// BLAKE3 of the content as stored, in lowercase hexadecimal.
+    #[serde(default)]
     #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
-    pub sha256: String,
+    pub blake3: Option<String>,
+    /// SHA-256 of it, which runs had before they had BLAKE3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
+    pub sha256: Option<String>,
     /// Rank in a distributed run.
     pub rank: Option<u32>,
+}
+
+impl TraceSource {
+    /// Its digest; absent where a document has none.
+    pub fn digest(&self) -> Option<InputDigest> {
+        InputDigest::of(self.blake3.as_ref(), self.sha256.as_ref())
+    }
 }
 
 /// How stages were found.
