@@ -60,7 +60,7 @@ fn the_command_and_the_files_it_names_are_recorded_with_their_hashes() {
     assert_eq!(names, [("program", "sh"), ("argument", "step.sh"), ("argument", "data.txt")]);
     assert_eq!(inputs["count"], 3);
     // FIPS 180-4 example: SHA-256("abc").
-    assert_eq!(files[2]["sha256"], "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(files[2]["blake3"], "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85");
     assert_eq!(files[2]["bytes"], 3);
 }
 

@@ -34,7 +34,7 @@ fn every_pass_runs_in_order_and_leaves_the_whole_bundle() {
     }
     let inputs: Value = serde_saphyr::from_str(&machine.text("inputs.yaml")).unwrap();
     assert_eq!((&inputs["command"]["program"], &inputs["files"][0]["role"]), (&"sh".into(), &"program".into()));
-    assert_eq!(inputs["files"][0]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(inputs["files"][0]["blake3"].as_str().unwrap().len(), 64);
     let typed = machine.log();
     let profile = typed.iter().position(|line| line.starts_with("nsys profile")).unwrap();
     let counters: Vec<usize> =

@@ -419,7 +419,7 @@ fn an_import_records_the_files_it_read() {
     assert_eq!(inputs["count"], 2);
     for (file, source) in list(&inputs, "files").iter().zip(metrics["trace"]["sources"].as_array().unwrap()) {
         assert_eq!((&file["role"], &file["name"]), (&Value::from("trace"), &source["path"]));
-        assert_eq!((&file["bytes"], &file["sha256"]), (&source["bytes"], &source["sha256"]));
+        assert_eq!((&file["bytes"], &file["blake3"]), (&source["bytes"], &source["blake3"]));
     }
 }
 

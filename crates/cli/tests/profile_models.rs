@@ -130,7 +130,8 @@ fn a_model_larger_than_the_memory_is_refused_before_anything_is_written() {
     let scratch = Scratch::new();
     // As wide as no machine is: 2^40 bytes of weights and more.
     let config = include_str!("../../network/presets/llama-3-8b.json")
-        .replace("\"num_hidden_layers\": 32", "\"num_hidden_layers\": 2000");
+        .replace("\"num_hidden_layers\": 32", "\"num_hidden_layers\": 1000")
+        .replace("\"intermediate_size\": 14336", "\"intermediate_size\": 143360");
     std::fs::write(scratch.path("config.json"), config).unwrap();
     let output = scratch.profile(&QUICK, &["--model", "config.json", "--out", "run"]);
     assert_eq!(output.code, 1, "{}", output.stderr);

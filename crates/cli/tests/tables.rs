@@ -61,7 +61,8 @@ fn an_import_writes_tables_that_its_metrics_agree_with() {
         assert_equal(&folder, &metrics);
         let runs = read(&folder, Table::Runs);
         assert_eq!((runs.rows(), runs.text(0, "job"), runs.integer(0, "rank")), (1, Some("one"), None));
-        assert_eq!(runs.text(0, "sha256"), metrics["trace"]["sources"][0]["sha256"].as_str());
+        let digest = metrics["trace"]["sources"][0]["blake3"].as_str().unwrap();
+        assert_eq!(runs.text(0, "sha256"), Some(format!("blake3:{digest}").as_str()));
 
         // Exported from the run, they are the same, but for the name of the job.
         let output = Output::of(scratch.command(&["export", "run", "--format", "parquet", "--out", "exported"]));

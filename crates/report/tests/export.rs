@@ -6,7 +6,7 @@ use std::path::Path;
 use llm_perf_report::export::{self, perfetto_json};
 use types::Nanos;
 use types::timeline::{Timeline, WorkKind};
-use types::view::TimelineView;
+use types::view::{TimelineView, WorkModules};
 
 fn collected(name: &str) -> Timeline {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/data/collector").join(name);
@@ -148,7 +148,9 @@ fn kernels_of_a_graph_say_what_they_were_captured_in() {
 fn what_is_known_of_kernels_is_exported_with_them() {
     for (name, timeline) in captures() {
         let attribution = analysis::attribution::attribute(&timeline, &Default::default());
-        let view = analysis::view::timeline(&timeline, &attribution);
+        let module = |row: usize| (!row.is_multiple_of(3)).then_some("model.layers.0");
+        let modules = WorkModules::new((0..timeline.work.len()).map(module));
+        let view = analysis::view::timeline(&timeline, &attribution, &modules);
         let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline, &view).unwrap()).unwrap();
         let events = document["traceEvents"].as_array().unwrap();
         // Every nanosecond of idle time is in a lane of its device, and no two events of a lane overlap.
@@ -172,6 +174,7 @@ fn what_is_known_of_kernels_is_exported_with_them() {
         let places: Vec<_> = (0..timeline.work.len()).filter_map(|row| view.work.get(row)).collect();
         assert_eq!(with("stage"), places.iter().filter(|place| place.stage.is_some()).count(), "{name}");
         assert_eq!(with("operator"), places.iter().filter(|place| place.operator.is_some()).count(), "{name}");
+        assert_eq!(with("module"), (0..timeline.work.len()).filter(|row| !row.is_multiple_of(3)).count(), "{name}");
         assert_eq!(events.iter().filter(|event| event["cat"] == "stage").count(), view.stages.len(), "{name}");
     }
 }

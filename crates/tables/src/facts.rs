@@ -25,7 +25,7 @@ pub fn rank_facts<E>(find: &mut dyn FnMut(Table) -> Result<Option<TableColumns>,
         facts.busy = sum("busy_ns");
         // A rank that waits does not compute.
         facts.compute = sum("compute_ns") - sum("communication_awaited_ns");
-        facts.communication_exposed = sum("communication_exposed_ns");
+        facts.communication_exposed = sum("communication_exposed_ns") + sum("communication_awaited_ns");
         facts.copies_exposed = sum("copies_exposed_ns");
     }
     if let Some(idle) = find(Table::Idle)? {

@@ -106,7 +106,8 @@ tables! {
         maybe("tool", Text, "tool that wrote the trace"),
         column("format", Text, "format of the trace"),
         column("source", Text, "the trace, as given"),
-        maybe("sha256", Text, "SHA-256 of the trace as stored; null if it has several files"),
+        // A reader of earlier tables finds the column by this name.
+        maybe("sha256", Text, "`blake3:` and the BLAKE3 of the trace as stored, or its SHA-256 alone in tables of earlier versions; null if it has several files"),
         column("clock", Text, "`unix`: times are since 1970; `trace`: they are relative to the trace"),
         maybe("first_ns", Time, "start of the first device work"),
         maybe("last_ns", Time, "end of the last device work"),

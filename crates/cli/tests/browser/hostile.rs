@@ -1,8 +1,12 @@
 //! Pages of runs that are too much, too little, or made to do harm, in a browser.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::browser::{Browser, browser};
+use crate::page::{CANVAS, painted, zoom};
 use crate::scratch::{Output, Scratch};
 use serde_json::{Value, json};
 
@@ -64,6 +68,43 @@ pub(crate) fn two_hundred_thousand_kernels_with_endless_names_are_drawn() {
     let about = text(&browser, "#timeline .about");
     assert!(about.starts_with("400,000 events, shown as "), "{about}");
     assert!(text(&browser, "#kernels").contains("window.harmed = 1"));
+    assert_served(&browser, &scratch);
+}
+
+/// The same run served: of what is zoomed in on every event is there, a hundred kernels in the first millisecond.
+fn assert_served(browser: &Browser, scratch: &Scratch) {
+    let mut command = scratch.command(&["show", "run", "--page"]);
+    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let address = lines.next().unwrap().unwrap();
+    browser.open_address(&address);
+    let press = |key: &str| {
+        browser.value(&format!("{CANVAS}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}))"));
+        text(browser, "#timeline .panel")
+    };
+    assert!(press(".").contains("events, merged"));
+    zoom(browser, 0, 1_000_000);
+    browser.wait(&format!("!!{CANVAS}.dataset.loaded"));
+    let panel = press(".");
+    assert!(panel.contains("duration") && !panel.contains("events, merged"), "{panel}");
+    let [ink, columns] = painted(browser, "stream");
+    let expected = (9.0 + 99.0 * 4.0) / 1_000.0 * columns;
+    assert!((ink - expected).abs() < 2.0, "{ink:.2} columns of {columns}, not {expected:.2}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Nobody without the whole address is answered, and nobody who comes under another name.
+    let place = address.strip_prefix("http://").unwrap().trim_end_matches('/');
+    let (host, secret) = place.split_once('/').unwrap();
+    let status = |path: &str, name: &str| {
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(stream, "GET /{path} HTTP/1.1\r\nHost: {name}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    let asked = [(format!("{secret}/"), host), (String::new(), host), (format!("{secret}/"), "evil.example")];
+    assert_eq!(asked.map(|(path, name)| status(&path, name)), ["200", "404", "403"]);
+    server.kill().unwrap();
+    server.wait().unwrap();
 }
 
 pub(crate) fn sixty_four_ranks_are_side_by_side() {

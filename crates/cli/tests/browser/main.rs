@@ -20,6 +20,8 @@ testkit::suite! {
         page::search_finds_what_it_counts_and_the_address_opens_what_was_seen,
         page::a_run_of_our_own_has_its_timeline_at_once,
         page::pictures_of_inputs_are_small_and_drawn,
+        page::ranks_are_drawn_on_one_clock_and_sum_to_their_metrics,
+        page::keys_alone_reach_everything,
         page::requests_and_steps_lead_to_each_other_and_to_the_timeline,
         page::every_number_of_the_first_screen_leads_to_its_source_in_two_clicks,
         page::labels_stay_in_their_boxes,

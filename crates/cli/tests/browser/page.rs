@@ -19,7 +19,7 @@ fn number(value: &Value) -> i64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number")).round() as i64
 }
 
-const CANVAS: &str = "document.querySelector('#timeline canvas')";
+pub(crate) const CANVAS: &str = "document.querySelector('#timeline canvas')";
 
 /// Everything selected is what the metrics say the device was busy and idle for.
 fn assert_sums(browser: &Browser, metrics: &Value) {
@@ -87,7 +87,7 @@ pub(crate) fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
 }
 
 /// How much of a lane is painted: the ink of its row over its area, in columns of pixels, and how many columns it has.
-fn painted(browser: &Browser, lane: &str) -> [f64; 2] {
+pub(crate) fn painted(browser: &Browser, lane: &str) -> [f64; 2] {
     let script = format!(
         "((canvas) => {{ const lane = JSON.parse(canvas.dataset.lanes).find((one) => one.name.includes('{lane}'));
            const wide = canvas.clientWidth - lane.left;
@@ -104,7 +104,7 @@ fn painted(browser: &Browser, lane: &str) -> [f64; 2] {
 }
 
 /// Shows this range of the timeline, by its address.
-fn zoom(browser: &Browser, from: i64, to: i64) {
+pub(crate) fn zoom(browser: &Browser, from: i64, to: i64) {
     browser.value(&format!("location.hash = '#timeline@{from},{to}'"));
     browser.wait(&format!("Math.abs({CANVAS}.dataset.from - {from}) + Math.abs({CANVAS}.dataset.to - {to}) < 2"));
 }
@@ -156,7 +156,11 @@ pub(crate) fn labels_of_the_axis_are_distinct_at_every_zoom() {
 
 pub(crate) fn search_finds_what_it_counts_and_the_address_opens_what_was_seen() {
     let browser = browser();
-    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    let capture = capture("torch/dsocr-h200.json.gz");
+    let scratch = Scratch::new();
+    let arguments = ["import", capture.to_str().unwrap(), "--model", "deepseek-ocr", "--out", "run"];
+    let output = Output::of(scratch.command(&arguments));
+    assert_eq!(output.code, 0, "{}", output.stderr);
     let page = scratch.page(&["run"]);
     browser.open(&page);
     let search = |text: &str| {
@@ -181,6 +185,7 @@ pub(crate) fn search_finds_what_it_counts_and_the_address_opens_what_was_seen() 
         "cudaLaunchKernel",
         "operator",
         "aten::cat",
+        "modulemodel",
         "grid ",
         "idle before",
         "ranking",
@@ -208,6 +213,60 @@ pub(crate) fn search_finds_what_it_counts_and_the_address_opens_what_was_seen() 
     let selected = browser.value("document.querySelector('#timeline .sum').textContent");
     assert!(selected.as_str().unwrap().contains(" selected: "), "{selected}");
     assert_quiet(&browser);
+}
+
+pub(crate) fn ranks_are_drawn_on_one_clock_and_sum_to_their_metrics() {
+    let browser = browser();
+    let scratch = Scratch::new();
+    let captures = ["torch/two-ranks-h200-0.json.gz", "torch/two-ranks-h200-1.json.gz"].map(capture);
+    let arguments = ["import", captures[0].to_str().unwrap(), captures[1].to_str().unwrap(), "--out", "run"];
+    let output = Output::of(scratch.command(&arguments));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&scratch.page(&["run"]));
+    let metrics = scratch.json("run", "metrics.json");
+    let whole = number(&browser.value(&format!("+{CANVAS}.dataset.to")));
+    for (rank, time) in metrics["device_time"].as_array().unwrap().iter().enumerate() {
+        let [ink, columns] = painted(&browser, &format!("rank {rank}, device 0, stream"));
+        let expected = time["busy_ns"].as_f64().unwrap() / whole as f64 * columns;
+        assert!((ink - expected).abs() < 1.0, "rank {rank}: {ink:.2} columns of {columns}, not {expected:.2}");
+    }
+    // Both start within a step of each other, because their collectives end together.
+    let about = browser.value("document.querySelector('#timeline .about').textContent");
+    assert!(
+        about.as_str().unwrap().contains("Ranks are on one clock, aligned on collective end times, to "),
+        "{about}"
+    );
+    assert!(whole < 2 * number(&metrics["device_time"][0]["span_ns"]), "{whole}");
+    // What launched the kernels of both is a graph, its steps together.
+    browser.value("document.querySelector('#stacks .find').value = 'together'");
+    browser.value("document.querySelector('#stacks .find').dispatchEvent(new Event('input'))");
+    assert_eq!(browser.value("document.querySelector('#stacks .hits').textContent"), json!("2 hits"));
+    assert_quiet(&browser);
+}
+
+pub(crate) fn keys_alone_reach_everything() {
+    let browser = browser();
+    let scratch = Scratch::imported(&capture("torch/small.json"));
+    browser.open(&scratch.page(&["run"]));
+    let all = "[...document.querySelectorAll('a[href], button, input, summary, canvas, .scroll, figure')]\
+               .filter((one) => one.checkVisibility())";
+    let count = number(&browser.value(&format!("{all}.length")));
+    browser.value("(window.reached = new Set(), addEventListener('focusin', (event) => reached.add(event.target)))");
+    for _ in 0..count + 2 {
+        let tab = json!({ "type": "keyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9 });
+        browser.command("Input.dispatchKeyEvent", &tab);
+    }
+    let missed = format!("{all}.filter((one) => !reached.has(one)).map((one) => one.outerHTML.slice(0, 80))");
+    assert_eq!(browser.value(&missed), json!([]), "of {count}");
+    // In the timeline: an event, its details, and the call that launched it.
+    browser.value(&format!("{CANVAS}.focus()"));
+    let key =
+        |key: &str| browser.command("Input.dispatchKeyEvent", &json!({ "type": "keyDown", "key": key, "text": key }));
+    key(".");
+    browser.wait("!!document.querySelector('#timeline .panel h3')");
+    let focusable =
+        browser.value("[...document.querySelectorAll('#timeline .panel button')].every((one) => one.tabIndex === 0)");
+    assert_eq!(focusable, json!(true));
 }
 
 pub(crate) fn requests_and_steps_lead_to_each_other_and_to_the_timeline() {

@@ -120,7 +120,7 @@ pub(crate) fn answers_are_written_in_every_form() {
     for engine in engines() {
         let table = ask(&scratch, engine, sql, &[]);
         assert!(table.stdout.starts_with("rank") && table.stdout.contains(&known), "{}", table.stdout);
-        assert!(table.stderr.contains(&format!("3 rows by {engine} ")), "{}", table.stderr);
+        assert!(table.stderr.contains(&format!("3 rows, {engine} ")), "{}", table.stderr);
         let csv = ask(&scratch, engine, sql, &["--format", "csv"]);
         assert!(csv.stdout.starts_with(&format!("rank,n,ns\n0,{known},")), "{}", csv.stdout);
         let written = format!("{engine}/steps.parquet");

@@ -38,8 +38,8 @@ pub(crate) fn the_device_of_memory_is_that_of_the_kernels() {
     // The allocator's events are of device 0 of the process, whose kernels the profiler puts on device 2 of the machine.
     let Imported { metrics, pages, .. } = of("third-party/traces", "mi300-qwen1.5-0.5b");
     let memory = &list(&metrics, "device_memory")[0];
-    assert_eq!((&memory["device"], &memory["in_process"]), (&"cuda:2".into(), &"cuda:0".into()));
-    assert!(pages.contains("- cuda:2 (cuda:0 in the process): tensors held"), "{pages}");
+    assert_eq!((&memory["device"], &memory["in_process"]), (&"gpu:2".into(), &"cuda:0".into()));
+    assert!(pages.contains("- gpu:2 (cuda:0 in the process): tensors held"), "{pages}");
     let Imported { metrics, .. } = of("third-party/traces", "h100-vit");
     let memory = &list(&metrics, "device_memory")[0];
     assert_eq!((&memory["device"], &memory["in_process"]), (&"cuda:0".into(), &Value::Null));

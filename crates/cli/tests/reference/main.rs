@@ -51,6 +51,7 @@ testkit::suite! {
         claims::short_gaps_are_the_device_s_own_and_long_ones_have_no_recorded_cause,
     }
     [Need::Reference("third-party/traces-2")] => {
+        strangers::parts_of_a_rank_add_up_to_its_span,
         conclusions::communication_in_stages_is_the_first_finding_and_saves_what_a_replay_does,
         conclusions::work_of_before_the_recording_is_said_and_no_synchronisation_is_blamed_for_it,
         serving::prompts_of_a_draft_model_count_once,

@@ -234,6 +234,21 @@ pub(crate) fn ranks_of_a_stranger_have_the_figures_that_others_counted() {
     }
 }
 
+pub(crate) fn parts_of_a_rank_add_up_to_its_span() {
+    // Its norms start behind the all-reduce and wait for it: 8.45 ms that are neither compute nor hidden communication.
+    let file = reference("third-party/traces-2/sgl-eagle3-bs16-decode.json.gz").display().to_string();
+    let scratch = Scratch::new();
+    assert_eq!(Output::of(scratch.command(&["import", &file, "--tables", "tables", "--out", "run"])).code, 0);
+    let output = Output::of(scratch.command(&["fleet", "tables", "--out", "fleet"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let rank = &scratch.json("fleet", "fleet.json")["jobs"][0]["ranks"][0];
+    let idle: i64 = rank["idle"].as_array().unwrap().iter().map(|part| part["ns"].as_i64().unwrap()).sum();
+    let parts = ["compute_ns", "communication_exposed_ns", "copies_exposed_ns"];
+    let busy: i64 = parts.iter().map(|part| rank[*part].as_i64().unwrap()).sum();
+    assert_eq!(busy + idle, rank["span_ns"].as_i64().unwrap());
+    assert!(rank["communication_exposed_ns"].as_i64().unwrap() > 8_450_000, "{rank}");
+}
+
 pub(crate) fn every_class_of_a_strangers_torchinfo_snapshot_is_covered() {
     let snapshot = reference("third-party/torchinfo").display().to_string();
     let output = Output::of(Scratch::new().command(&["analyze", "--json", "--torchinfo", &snapshot]));

@@ -111,7 +111,12 @@ impl Browser {
 
     /// Opens a file and waits until everything in it is drawn.
     pub(crate) fn open(&self, page: &Path) {
-        self.post("url", &json!({ "url": format!("file://{}", page.display()) }));
+        self.open_address(&format!("file://{}", page.display()));
+    }
+
+    /// The same of an address.
+    pub(crate) fn open_address(&self, address: &str) {
+        self.post("url", &json!({ "url": address }));
         self.wait("[...document.querySelectorAll('.view canvas')].every((one) => one.dataset.ready)");
     }
 

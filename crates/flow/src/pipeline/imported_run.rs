@@ -66,7 +66,7 @@ pub(crate) fn fill(
         assumptions,
         kernels: None,
         operator_rows: None,
-        timeline: traces.timeline(),
+        timelines: &traces.placed,
     };
     analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref())?;
     bundle::write(folder, &bundle)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use collect::run::{StoredRun, sha256};
 use types::UserError;
 
-use crate::pipeline::recorded::provenance::NATIVE_TRACE;
+use crate::pipeline::recorded::provenance::{self, NATIVE_TRACE};
 use crate::pipeline::recorded::recording::{Recording, no_timeline, source_gone, unreadable};
 use crate::pipeline::tables::of_run as run_tables;
 use crate::pipeline::trace::{self, Placed};
@@ -92,7 +92,7 @@ fn timeline(run: &StoredRun, id: &str) -> Result<Placed, UserError> {
     let Recording { metrics, files } = Recording::of(run)?;
     let mut timelines = trace::placed(&files, metrics.run.model.as_deref())?;
     match (timelines.pop(), timelines.is_empty()) {
-        (Some(only), true) => Ok(only),
+        (Some(only), true) => Ok(Placed { modules: provenance::modules(run.path()), ..only }),
         (None, _) => Err(no_timeline(id, "its sources contain only sums and counters")),
         (Some(_), false) => {
             Err(no_timeline(id, "it has several timelines, one per rank; import and export them one by one"))

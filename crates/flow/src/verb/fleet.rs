@@ -8,9 +8,14 @@ use std::path::{Path, PathBuf};
 
 use analysis::fleet::{RankFacts, RunQuantities};
 use collect::run::{RunFolder, StoredRun};
+use rayon::prelude::*;
 pub use report::pages::fleet::terminal;
 use report::words::Spoken;
-use types::{Environment, Fleet, Metrics, SchemaTag, UserError};
+use serde::Deserialize;
+use types::view::RankLane;
+use types::{
+    Aggregates, CommandFacts, Environment, Fleet, Metrics, PeakMemory, RunHeader, SchemaTag, Steps, UserError,
+};
 
 use crate::RunRequest;
 use crate::pipeline::device::hardware;
@@ -58,18 +63,26 @@ pub fn fleet(
 ) -> Result<FleetRun, UserError> {
     let found = found(request)?;
     let EndedRun { value: fleet, folder, missing } = run(run_request, |folder| {
-        let (fleet, missing) = match found {
+        let (Ranks { fleet, lanes }, missing) = match found {
             Found::Ranks(files) => (of_ranks(request, &files, progress)?, Vec::new()),
             Found::Traces(files) => of_traces(folder, request, &files, progress)?,
             Found::Runs(runs) => of_runs(&runs, progress)?,
         };
         folder.write_json("fleet.json", &fleet)?;
         folder.write_file("report.md", report::pages::fleet::page(&fleet).markdown().as_bytes())?;
-        folder.write_file("report.html", report::html::fleet_page(&fleet).as_bytes())?;
+        folder
+            .write_file("report.html", report::html::fleet_page(&fleet, &lanes, Some(folder.manifest())).as_bytes())?;
         folder.end_step("fleet")?;
         Ok((fleet, missing))
     })?;
     Ok(FleetRun { fleet, folder, missing })
+}
+
+/// What ranks, or runs, show together.
+struct Ranks {
+    fleet: Fleet,
+    /// Of the first job, on one clock.
+    lanes: Vec<RankLane>,
 }
 
 enum Found {
@@ -138,7 +151,7 @@ fn look_for_runs(folder: &Path, depth: usize, found: &mut Vec<StoredRun>) {
 }
 
 /// Reads the small tables of every rank.
-fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Fleet, UserError> {
+fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Ranks, UserError> {
     let catalogue = hardware::catalogue(request.subject.config_dir.as_deref())?;
     let mut jobs: BTreeMap<&str, Vec<(&Path, RankFacts)>> = BTreeMap::new();
     let count = files.ranks().count();
@@ -161,9 +174,11 @@ fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut
     }
     progress("comparing ranks");
     let job = |(name, ranks): (&str, Vec<(&Path, RankFacts)>)| {
-        analysis::fleet::job(name, ranks.into_iter().map(|(_, facts)| facts).collect())
+        analysis::fleet::job_and_lanes(name, ranks.into_iter().map(|(_, facts)| facts).collect())
     };
-    Ok(Fleet { schema: SchemaTag::default(), jobs: jobs.into_iter().map(job).collect(), trends: Vec::new() }.spoken())
+    let (jobs, lanes): (Vec<_>, Vec<_>) = jobs.into_iter().map(job).unzip();
+    let fleet = Fleet { schema: SchemaTag::default(), jobs, trends: Vec::new() }.spoken();
+    Ok(Ranks { fleet, lanes: lanes.into_iter().next().unwrap_or_default() })
 }
 
 /// Imports every trace into the run, then goes on as with tables. A trace that cannot be read is named, and the rest go on.
@@ -172,7 +187,7 @@ fn of_traces(
     request: &FleetRequest,
     files: &[PathBuf],
     progress: &mut dyn FnMut(&str),
-) -> Result<(Fleet, Vec<String>), UserError> {
+) -> Result<(Ranks, Vec<String>), UserError> {
     let named = request.subject.named_hardware()?;
     let place = folder.path().join("tables");
     collect::spill::start(folder.path(), MEMORY);
@@ -213,34 +228,47 @@ fn of_traces(
 }
 
 /// Quantities of every run, over time.
-fn of_runs(runs: &[StoredRun], progress: &mut dyn FnMut(&str)) -> Result<(Fleet, Vec<String>), UserError> {
-    let mut quantities = Vec::new();
-    let mut missing = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
-        progress(&format!("reading run {} of {}", number + 1, runs.len()));
-        match recording::metrics(run) {
-            Ok(metrics) => quantities.push(of_run(run, &metrics)),
-            Err(error) => missing.push(error.to_string()),
+fn of_runs(runs: &[StoredRun], progress: &mut dyn FnMut(&str)) -> Result<(Ranks, Vec<String>), UserError> {
+    progress(&format!("reading {} runs", runs.len()));
+    let read: Vec<_> = runs.par_iter().map(|run| Ok(of_run(run, recording::measured(run)?))).collect();
+    let (mut quantities, mut missing) = (Vec::new(), Vec::new());
+    for one in read {
+        match one {
+            Ok(one) => quantities.push(one),
+            Err::<_, UserError>(error) => missing.push(error.to_string()),
         }
     }
     let trends = analysis::fleet::trends(quantities);
-    Ok((Fleet { schema: SchemaTag::default(), jobs: Vec::new(), trends }, missing))
+    let fleet = Fleet { schema: SchemaTag::default(), jobs: Vec::new(), trends };
+    Ok((Ranks { fleet, lanes: Vec::new() }, missing))
 }
 
-fn of_run(run: &StoredRun, metrics: &Metrics) -> RunQuantities {
+/// Of the metrics of a run what is looked at over time. All of them are a thousand times as much, and there are thousands of runs.
+#[derive(Deserialize)]
+struct Measured {
+    #[serde(rename = "schema")]
+    _schema: SchemaTag<Metrics>,
+    run: RunHeader,
+    aggregates: Aggregates,
+    steps: Option<Steps>,
+    command: Option<CommandFacts>,
+    memory: Option<PeakMemory>,
+}
+
+fn of_run(run: &StoredRun, metrics: Measured) -> RunQuantities {
     let manifest = run.manifest();
     let mut quantities = BTreeMap::new();
-    for (stage, times) in &metrics.times.aggregates.stage_ms {
+    for (stage, times) in &metrics.aggregates.stage_ms {
         quantities.insert(format!("{stage}, ms"), times.median);
     }
-    if let Some(step) = metrics.times.steps.as_ref().and_then(|steps| steps.wall_ms.as_ref()) {
+    if let Some(step) = metrics.steps.as_ref().and_then(|steps| steps.wall_ms.as_ref()) {
         quantities.insert("step, ms".to_owned(), step.median);
     }
-    let command = metrics.conditions.command.as_ref();
+    let command = metrics.command.as_ref();
     if let Some(wall) = command.and_then(|command| command.wall_ms.as_ref()) {
         quantities.insert("command, ms".to_owned(), wall.median);
     }
-    let allocated = metrics.conditions.memory.as_ref().and_then(|memory| memory.allocated_bytes);
+    let allocated = metrics.memory.as_ref().and_then(|memory| memory.allocated_bytes);
     if let Some(bytes) = allocated {
         quantities.insert("peak memory, MB".to_owned(), bytes.get() as f64 / 1e6);
     }

@@ -3,6 +3,8 @@
 //! A run keeps its metrics, its Markdown pages, and what was recorded or where the imported file is. The page is made of those and
 //! of nothing else, and the run stays as it is. A timeline that cannot be read again is left out, and the page says why.
 
+mod served;
+
 use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
@@ -12,9 +14,11 @@ use types::{Comparison, Metrics, UserError};
 
 use crate::pipeline::folder::bundle;
 use crate::pipeline::folder::documents::RunDocuments;
-use crate::pipeline::recorded::provenance::NATIVE_TRACE;
+use crate::pipeline::recorded::provenance::{self, NATIVE_TRACE};
 use crate::pipeline::recorded::recording;
-use crate::pipeline::trace::{self, Placed};
+use crate::pipeline::trace::{self, Drawn, Placed};
+
+pub use served::ServedPage;
 
 /// Rows of each table of changes in the page of a comparison.
 const CHANGES: usize = 50;
@@ -33,11 +37,30 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, UserError> {
     let metrics = recording::metrics(run)?;
     let pages = pages(run, &metrics);
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
-    let lanes = timeline(run, &metrics).and_then(|timeline| {
-        timeline.lanes(most, &metrics.run.id).ok_or_else(|| "the timeline of this run is empty".to_owned())
+    let recorded = timelines(run, &metrics).and_then(|timelines| {
+        let recorded = trace::recorded(&timelines, most, &metrics.run.id);
+        recorded.ok_or_else(|| "the timeline of this run is empty".to_owned())
     });
-    let html = bundle::page(run.path(), run.manifest(), &metrics, &pages, lanes.as_deref().map_err(String::as_str));
-    Ok(RunPage { html, no_timeline: lanes.err() })
+    let shown = recorded.as_ref().map_err(String::as_str);
+    let html = bundle::page(run.path(), run.manifest(), &metrics, &pages, shown, false);
+    Ok(RunPage { html, no_timeline: recorded.err() })
+}
+
+/// The page of a run that asks for its events, and what answers it.
+fn to_serve(run: &StoredRun) -> Result<(String, Drawn), UserError> {
+    let metrics = recording::metrics(run)?;
+    let pages = pages(run, &metrics);
+    let no_timeline = |reason: String| {
+        let id = &run.manifest().run_id;
+        UserError::usage(format!("{id} has no timeline to serve: {reason}"))
+            .hint(format!("open its page: `llm-perf report {id} --open`"))
+    };
+    let timelines = timelines(run, &metrics).map_err(no_timeline)?;
+    let most = report::html::MOST_EVENTS;
+    let drawn = trace::drawn(&timelines, most, &metrics.run.id);
+    let both = drawn.and_then(|drawn| Some((drawn.overview(most)?, drawn)));
+    let (recorded, drawn) = both.ok_or_else(|| no_timeline("it is empty".to_owned()))?;
+    Ok((bundle::page(run.path(), run.manifest(), &metrics, &pages, Ok(&recorded), true), drawn))
 }
 
 /// Writes the pictures of a run that stay as they are to a folder, as SVG files; their names.
@@ -84,7 +107,7 @@ fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
     pages
 }
 
-fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
+fn timelines(run: &StoredRun, metrics: &Metrics) -> Result<Vec<Placed>, String> {
     let files = match metrics.conditions.trace {
         Some(_) => recording::files(run, metrics).map_err(|error| error.to_string())?,
         // What our own engine wrote down when it ran.
@@ -92,9 +115,10 @@ fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
         None => return Err(recording::NOTHING_RECORDED.to_owned()),
     };
     let mut timelines = trace::placed(&files, metrics.run.model.as_deref()).map_err(|error| error.to_string())?;
-    match (timelines.pop(), timelines.is_empty()) {
-        (Some(only), true) => Ok(only),
-        (None, _) => Err("the sources of this run contain only sums and counters".to_owned()),
-        (Some(_), false) => Err("this run has several timelines, one per rank".to_owned()),
+    match timelines.as_mut_slice() {
+        [] => return Err("the sources of this run contain only sums and counters".to_owned()),
+        [only] => only.modules = provenance::modules(run.path()),
+        _ => {}
     }
+    Ok(timelines)
 }

@@ -9,3 +9,4 @@ pub use collapsed::collapsed_stacks;
 pub(crate) use native::native_lanes;
 pub use native::{TracedOperator, native_packed, native_unpacked};
 pub use perfetto::perfetto_json;
+pub(crate) use stacks::Stacks;

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use types::timeline::{CapturedRangeId, DeviceWork, OperatorKind, ThreadId, Timeline, WorkKind};
 use types::view::{IdleStretch, NamedSpan, TimelineView};
-use types::{IdleCause, Nanos, Stage};
+use types::{DeviceId, IdleCause, Nanos, Stage};
 
 use crate::ReportError;
 use crate::words::idle;
@@ -327,6 +327,7 @@ impl<'a> Known<'a> {
             operator: operator.map(|one| timeline.name(one.name)),
             shapes: signature.map(|one| one.shapes.as_slice()),
             range: range.map(|one| timeline.name(one.name)),
+            module: self.view.modules.and_then(|modules| modules.of(row)),
             idle_before: idle.map(|(cause, time)| format!("{time}: {}", idle::cause(*cause))),
             ..Arguments::default()
         }
@@ -379,12 +380,12 @@ fn our_names(view: &TimelineView<'_>) -> Vec<Event<'static>> {
 /// What rows are called.
 fn row_names(timeline: &Timeline) -> Vec<Event<'_>> {
     let mut events = Vec::new();
-    for device in &timeline.devices {
-        let number = device.id.as_str().strip_prefix("cuda:").and_then(|number| number.parse::<u64>().ok());
-        if let Some(number) = number {
-            let label = format!("{} ({})", device.id, device.name);
-            events.push(Event::row_name("process_name", DEVICES + number, None, label));
-        }
+    for ordinal in timeline.queues.iter().map(|queue| queue.device).collect::<BTreeSet<_>>() {
+        // What ROCm lists may be numbered in another way than its work.
+        let listed = timeline.devices.iter().find(|device| device.id == DeviceId::cuda(ordinal));
+        let name = listed.map(|device| format!(" ({})", device.name)).unwrap_or_default();
+        let process = DEVICES + u64::from(ordinal);
+        events.push(Event::row_name("process_name", process, None, format!("device {ordinal}{name}")));
     }
     let mut streams: Vec<_> = timeline.queues.iter().map(|queue| (queue.device, queue.stream)).collect();
     streams.sort_unstable();

@@ -5,36 +5,37 @@
 //! summed by the code that asked for it. What overlaps on one stream is cut to the end of what came before.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 
 use types::Nanos;
 use types::timeline::{NameId, RangeStyle, Timeline};
 
 /// A frame and the frames around it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Stack {
-    pub(super) outer: Option<u32>,
-    pub(super) name: NameId,
+pub(crate) struct Stack {
+    pub(crate) outer: Option<u32>,
+    pub(crate) name: NameId,
 }
 
 /// A time in which one stack stood.
-pub(super) struct Span {
-    pub(super) start: Nanos,
-    pub(super) end: Nanos,
-    pub(super) stack: u32,
+pub(crate) struct Span {
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    pub(crate) stack: u32,
 }
 
 /// A thread or a stream, with its spans in order of time.
-pub(super) struct Track {
-    pub(super) name: String,
-    pub(super) is_device: bool,
-    pub(super) spans: Vec<Span>,
+pub(crate) struct Track {
+    pub(crate) name: String,
+    pub(crate) is_device: bool,
+    pub(crate) spans: Vec<Span>,
 }
 
 /// Every track, and the stacks that they share.
 #[derive(Default)]
-pub(super) struct Stacks {
-    pub(super) table: Vec<Stack>,
-    pub(super) tracks: Vec<Track>,
+pub(crate) struct Stacks {
+    pub(crate) table: Vec<Stack>,
+    pub(crate) tracks: Vec<Track>,
     numbers: HashMap<Stack, u32>,
 }
 
@@ -43,16 +44,18 @@ struct HostEvent {
     start: Nanos,
     end: Nanos,
     name: NameId,
-    launch: Option<u64>,
+    launch: Option<NonZeroU64>,
 }
 
 /// Stack of the code that launched something, by process and correlation.
 type Launches = HashMap<(Option<u32>, u64), Option<u32>>;
 
 impl Stacks {
-    pub(super) fn of(timeline: &Timeline) -> Self {
+    pub(crate) fn of(timeline: &Timeline) -> Self {
         let mut stacks = Self::default();
         let mut launches = Launches::new();
+        // The host of a device's work is in the stacks of that.
+        let with_host = timeline.work.is_empty();
         let mut host = Vec::new();
         for (thread, events) in timeline.threads.iter().zip(host_events(timeline)) {
             let rank = thread.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
@@ -60,7 +63,7 @@ impl Stacks {
             host.push(Track {
                 name: format!("{rank}{number}"),
                 is_device: false,
-                spans: stacks.host_spans(events, thread.process, &mut launches),
+                spans: stacks.host_spans(events, thread.process, &mut launches, with_host),
             });
         }
         stacks.tracks = stacks.device_tracks(timeline, &launches);
@@ -70,7 +73,7 @@ impl Stacks {
     }
 
     /// The frames of a stack, outermost first.
-    pub(super) fn frames(&self, stack: u32) -> Vec<NameId> {
+    pub(crate) fn frames(&self, stack: u32) -> Vec<NameId> {
         let mut names = Vec::new();
         let mut next = Some(stack);
         while let Some(one) = next.and_then(|number| self.table.get(number as usize)) {
@@ -89,13 +92,19 @@ impl Stacks {
         })
     }
 
-    fn host_spans(&mut self, events: Vec<HostEvent>, process: Option<u32>, launches: &mut Launches) -> Vec<Span> {
+    fn host_spans(
+        &mut self,
+        events: Vec<HostEvent>,
+        process: Option<u32>,
+        launches: &mut Launches,
+        are_kept: bool,
+    ) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut open: Vec<(Nanos, u32)> = Vec::new();
         let mut at = Nanos::new(i64::MIN / 2);
         let mut stood = |at: &mut Nanos, until: Nanos, stack: u32| {
             if until > *at {
-                spans.push(Span { start: *at, end: until, stack });
+                spans.extend(are_kept.then_some(Span { start: *at, end: until, stack }));
                 *at = until;
             }
         };
@@ -110,7 +119,7 @@ impl Stacks {
             }
             let outer = open.last().map(|(_, stack)| *stack);
             if let Some(number) = event.launch {
-                launches.insert((process, number), outer);
+                launches.insert((process, number.get()), outer);
             }
             let end = open.last().map_or(event.end, |(end, _)| event.end.min(*end));
             let stack = self.number(Stack { outer, name: event.name });
@@ -154,7 +163,14 @@ impl Stacks {
 
 /// Events of each thread by start, those around others first.
 fn host_events(timeline: &Timeline) -> Vec<Vec<HostEvent>> {
-    let mut threads: Vec<Vec<HostEvent>> = timeline.threads.iter().map(|_| Vec::new()).collect();
+    // There may be millions: no room to grow.
+    let mut counts = vec![0; timeline.threads.len()];
+    let of_ranges = timeline.ranges.iter().map(|range| range.thread);
+    let of_operators = timeline.operators.iter().map(|operator| operator.thread);
+    for thread in of_ranges.chain(of_operators).chain(timeline.calls.iter().map(|call| call.thread)) {
+        counts.get_mut(thread.0 as usize).into_iter().for_each(|count| *count += 1);
+    }
+    let mut threads: Vec<Vec<HostEvent>> = counts.into_iter().map(Vec::with_capacity).collect();
     let mut add = |thread: types::timeline::ThreadId, event: HostEvent| {
         if let Some(events) = threads.get_mut(thread.0 as usize) {
             events.push(event);
@@ -170,7 +186,7 @@ fn host_events(timeline: &Timeline) -> Vec<Vec<HostEvent>> {
         add(one.thread, HostEvent { start, end, name: one.name, launch: None });
     }
     for call in &timeline.calls {
-        let launch = call.correlation.map(|number| number.0.get());
+        let launch = call.correlation.map(|number| number.0);
         add(call.thread, HostEvent { start: call.start, end: call.end(), name: call.name, launch });
     }
     for events in &mut threads {

@@ -1,13 +1,14 @@
 //! Events as columns of whole numbers (differences of starts, durations, names by number), deflated and in base64: some five
 //! bytes an event. The script draws them; what they are events of is left to others.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Serialize;
 
 /// An event in nanoseconds since the first.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event {
     pub(super) start: i64,
     pub(super) length: i64,
@@ -19,17 +20,17 @@ pub(super) struct Event {
     pub(super) busy: i64,
     /// What else is known of it: its place among the details; zero where nothing is.
     pub(super) detail: u32,
-    /// The row of its source.
+    /// The row of a call; of device work, that of the call that launched it.
     pub(super) row: u32,
 }
 
 /// Lanes with events by start.
-#[derive(Default)]
-pub(super) struct Lanes<'a> {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lanes {
     /// When the first event starts, on the clock of the recording.
     pub(super) origin: i64,
     pub(super) span: i64,
-    pub(super) names: Vec<&'a str>,
+    pub(super) names: Vec<String>,
     /// The colour of each name: its place among the classes.
     pub(super) colours: Vec<u32>,
     pub(super) classes: Vec<Class>,
@@ -40,38 +41,48 @@ pub(super) struct Lanes<'a> {
     pub(super) counts: Vec<u32>,
     /// What the details are made of; the first is empty.
     pub(super) texts: Vec<String>,
-    /// Places among the texts: family, stage, operator, shapes, range and launch shape.
-    pub(super) details: Vec<[u32; 6]>,
+    /// Places among the texts: family, stage, operator, shapes, range, launch shape and module.
+    pub(super) details: Vec<[u32; 7]>,
     /// Names of device work with its time and calls, longest first.
     pub(super) ranking: Vec<(u32, i64, u64)>,
     /// The run, for what is copied.
-    pub(super) reference: &'a str,
+    pub(super) reference: String,
+    /// What is said below the drawing.
+    pub(super) note: String,
 }
 
 /// What has a colour of its own, with its words in the legend.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Class {
     pub(super) name: String,
     pub(super) label: String,
 }
 
 /// A lane. Its kind says how it is drawn.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     pub(super) name: String,
     pub(super) kind: &'static str,
+    /// The rank it is of, by its place.
+    pub(super) source: usize,
     /// Its device, where it is of one.
     pub(super) device: Option<u32>,
     pub(super) events: Vec<Event>,
-    /// Per event of a device: the number of the event that launched it and one, counted through all lanes; else zero.
-    pub(super) link: Vec<i64>,
+}
+
+impl Lane {
+    /// The lane without its events.
+    pub(super) fn empty(&self) -> Self {
+        let Self { name, kind, source, device, events: _ } = self;
+        Self { name: name.clone(), kind, source: *source, device: *device, events: Vec::new() }
+    }
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     origin: i64,
     span: i64,
-    names: &'a [&'a str],
+    names: &'a [String],
     colours: &'a [u32],
     classes: &'a [Class],
     lanes: Vec<Columns<'a>>,
@@ -79,15 +90,17 @@ struct Document<'a> {
     gathered: bool,
     counts: &'a [u32],
     texts: &'a [String],
-    details: &'a [[u32; 6]],
+    details: &'a [[u32; 7]],
     ranking: &'a [(u32, i64, u64)],
     reference: &'a str,
+    note: &'a str,
 }
 
 #[derive(Serialize)]
 struct Columns<'a> {
     name: &'a str,
     kind: &'static str,
+    source: usize,
     device: Option<u32>,
     start: Vec<i64>,
     length: Vec<i64>,
@@ -98,10 +111,11 @@ struct Columns<'a> {
     busy: Vec<i64>,
     /// Empty where nothing is known of any.
     detail: Vec<u32>,
+    /// Per event of a device: the number of the event that launched it and one, counted through all lanes; else zero.
     link: Vec<i64>,
 }
 
-impl Lanes<'_> {
+impl Lanes {
     /// The text that goes into the page.
     pub(super) fn encoded(&self) -> Option<String> {
         encoded(&Document {
@@ -110,16 +124,45 @@ impl Lanes<'_> {
             names: &self.names,
             colours: &self.colours,
             classes: &self.classes,
-            lanes: self.lanes.iter().map(columns).collect(),
+            lanes: all_columns(&self.lanes),
             events: self.events,
             gathered: self.lanes.iter().flat_map(|lane| &lane.events).any(|event| event.count > 1),
             counts: &self.counts,
             texts: &self.texts,
             details: &self.details,
             ranking: &self.ranking,
-            reference: self.reference,
+            reference: &self.reference,
+            note: &self.note,
         })
     }
+}
+
+/// Lanes alone, as JSON.
+pub(super) fn json(lanes: &[Lane]) -> String {
+    serde_json::json!({ "lanes": all_columns(lanes) }).to_string()
+}
+
+/// The lanes, with device work tied to the calls that stand for themselves.
+fn all_columns(lanes: &[Lane]) -> Vec<Columns<'_>> {
+    let mut numbers: HashMap<(usize, u32), i64> = HashMap::new();
+    let mut number = 0;
+    for lane in lanes {
+        for event in &lane.events {
+            number += 1;
+            if lane.kind == "calls" && event.count == 1 {
+                numbers.insert((lane.source, event.row), number);
+            }
+        }
+    }
+    let link = |lane: &Lane| -> Vec<i64> {
+        if !["kernels", "copies"].contains(&lane.kind) {
+            return Vec::new();
+        }
+        let launch = |event: &Event| numbers.get(&(lane.source, event.row)).filter(|_| event.count == 1);
+        let found: Vec<i64> = lane.events.iter().map(|event| launch(event).copied().unwrap_or_default()).collect();
+        if found.iter().any(|number| *number > 0) { found } else { Vec::new() }
+    };
+    lanes.iter().map(|lane| columns(lane, link(lane))).collect()
 }
 
 /// A document as text for the page.
@@ -136,13 +179,14 @@ pub(super) fn differences(values: impl Iterator<Item = i64>) -> Vec<i64> {
     values.map(|value| value - std::mem::replace(&mut before, value)).collect()
 }
 
-fn columns(lane: &Lane) -> Columns<'_> {
+fn columns(lane: &Lane, link: Vec<i64>) -> Columns<'_> {
     let events = &lane.events;
     let gathered = events.iter().any(|event| event.count > 1);
     let detailed = events.iter().any(|event| event.detail > 0);
     Columns {
         name: &lane.name,
         kind: lane.kind,
+        source: lane.source,
         device: lane.device,
         start: differences(events.iter().map(|event| event.start)),
         length: events.iter().map(|event| event.length).collect(),
@@ -151,6 +195,6 @@ fn columns(lane: &Lane) -> Columns<'_> {
         count: if gathered { events.iter().map(|event| event.count).collect() } else { Vec::new() },
         busy: if gathered { events.iter().map(|event| event.busy).collect() } else { Vec::new() },
         detail: if detailed { events.iter().map(|event| event.detail).collect() } else { Vec::new() },
-        link: differences(lane.link.iter().copied()),
+        link: differences(link.into_iter()),
     }
 }

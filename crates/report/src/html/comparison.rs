@@ -3,7 +3,7 @@
 use types::{CaveatKind, Change, ChangeVerdict, ComparedRun, Comparison, Nanos};
 
 use super::masthead::{self, Notice};
-use super::rows::{Bar, Row, rows};
+use super::rows::{Bar, Row, nanoseconds, rows};
 use super::shell::{self, Section};
 use super::{canvas, flame};
 use crate::pages::compare::{self, Comparability};
@@ -73,7 +73,8 @@ fn name(run: &ComparedRun) -> &str {
     folder.filter(|folder| !folder.is_empty() && *folder != "metrics.json").unwrap_or(&run.id)
 }
 
-/// Both sides of each change, one above the other, in the colour of the verdict where there may be one. Absent where neither side has a time.
+/// Both sides of each change, one above the other, in the colour of the verdict where there may be one. Absent where one of the sides has no time
+/// at all.
 fn changed_bars(title: &str, changes: &[Change], judged: bool) -> Option<String> {
     let row = |change: &Change| {
         let class = match change.verdict {
@@ -109,12 +110,17 @@ fn changed_bars(title: &str, changes: &[Change], judged: bool) -> Option<String>
         let [base, with] = [change.base.time_ns, change.with.time_ns].map(Option::unwrap_or_default);
         std::cmp::Reverse((with - base).get().abs())
     };
+    // What one side does not record at all is no change.
+    let has = |side: fn(&Change) -> Option<Nanos>| changes.iter().any(|change| side(change).is_some());
+    if !has(|change| change.base.time_ns) || !has(|change| change.with.time_ns) {
+        return None;
+    }
     let mut sorted: Vec<&Change> = changes.iter().collect();
     if !["Requests", "Stages"].contains(&title) {
         sorted.sort_by_key(size);
     }
     let drawn: Vec<Row> = sorted.into_iter().filter_map(row).take(CHANGES).collect();
-    (!drawn.is_empty()).then(|| rows(title, &drawn))
+    (!drawn.is_empty()).then(|| rows(title, &drawn, ("time, both sides", nanoseconds)))
 }
 
 #[cfg(test)]

@@ -30,5 +30,6 @@ pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
         figure: format!("{} ({})", part.ns, percent(Some(part.share))),
     };
     let drawn: Vec<Row> = parts.iter().filter(|part| part.share >= LEAST).take(CAUSES).map(row).collect();
-    (!drawn.is_empty()).then(|| rows("critical path by cause", &drawn))
+    (!drawn.is_empty())
+        .then(|| rows("critical path by cause", &drawn, ("share of the critical path", |share| percent(Some(share)))))
 }

@@ -8,23 +8,29 @@ use types::view::WorkPlace;
 use crate::words::cause::family;
 
 /// Texts, and combinations of them.
-pub(super) struct Details<'a> {
-    timeline: &'a Timeline,
+pub(super) struct Details {
     places: HashMap<String, u32>,
-    rows: HashMap<[u32; 6], u32>,
+    rows: HashMap<[u32; 7], u32>,
     pub(super) texts: Vec<String>,
-    pub(super) details: Vec<[u32; 6]>,
+    pub(super) details: Vec<[u32; 7]>,
 }
 
-impl<'a> Details<'a> {
-    pub(super) fn new(timeline: &'a Timeline) -> Self {
-        let (texts, details) = (vec![String::new()], vec![[0; 6]]);
-        Self { timeline, places: HashMap::new(), rows: HashMap::new(), texts, details }
+impl Default for Details {
+    fn default() -> Self {
+        let (texts, details) = (vec![String::new()], vec![[0; 7]]);
+        Self { places: HashMap::new(), rows: HashMap::new(), texts, details }
     }
+}
 
+impl Details {
     /// The place of what is known of this work.
-    pub(super) fn of(&mut self, work: &DeviceWork, place: &WorkPlace) -> u32 {
-        let timeline = self.timeline;
+    pub(super) fn of(
+        &mut self,
+        timeline: &Timeline,
+        work: &DeviceWork,
+        place: &WorkPlace,
+        module: Option<&str>,
+    ) -> u32 {
         let operator = place.operator.and_then(|row| timeline.operators.get(row as usize));
         let range = place.range.and_then(|row| timeline.ranges.get(row as usize));
         let signature = operator.and_then(|one| one.signature).map(|one| timeline.signatures.get(one));
@@ -36,6 +42,7 @@ impl<'a> Details<'a> {
             shapes.map_or(0, |shapes| self.text(&shapes)),
             range.map_or(0, |one| self.text(timeline.name(one.name))),
             launch(timeline, work).map_or(0, |launch| self.text(&launch)),
+            module.map_or(0, |module| self.text(module)),
         ];
         let details = &mut self.details;
         *self.rows.entry(row).or_insert_with(|| {

@@ -23,5 +23,5 @@ pub(super) fn forecast_chart(report: &AnalyticReport) -> Option<String> {
     let interval = millis(forecast.forecast_low_ns).zip(millis(forecast.forecast_high_ns));
     drawn.extend(millis(forecast.forecast_ns).map(|time| row("forecast, eager", time, "c-predicted", interval)));
     drawn.push(row("measured", measured, "c-measured", None));
-    Some(rows("forecast and measured time of a request", &drawn))
+    Some(rows("forecast and measured time of a request", &drawn, ("time of a request", milliseconds)))
 }

@@ -28,7 +28,8 @@ pub(super) fn nested(mut events: Vec<Event>) -> Vec<Event> {
 
 /// Makes lanes hold no more than so many events together: neighbours too short to be seen apart are put together.
 pub(super) fn fewer(lanes: &mut [Lane], span: i64, most: usize) {
-    let mut resolution = span / 20_000;
+    // From a fraction of a pixel on, so that no more is put together than must be.
+    let mut resolution = span / 50_000;
     // Events of different levels stay apart, however wide the gaps that are closed.
     while lanes.iter().map(|lane| lane.events.len()).sum::<usize>() > most && resolution <= span.saturating_mul(2) {
         for lane in &mut *lanes {

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use types::timeline::{OperatorKind, ThreadId, Timeline, WorkKind};
-use types::view::{NamedSpan, TimelineView};
-use types::{IdleCause, Stage};
+use types::view::{NamedSpan, RankClock, TimelineView};
+use types::{ClockBasis, IdleCause, Stage};
 
-use super::columns::{Event, Lane, Lanes};
+use super::columns::{Event, Lane, Lanes, json};
 use super::details::Details;
 use super::gather::{fewer, nested};
 use super::names::Names;
@@ -24,18 +24,74 @@ const IDLE: &str = "idle";
 /// Events up to which every one is kept.
 pub const MOST_EVENTS: usize = 150_000;
 
-/// Columns of a timeline for the page; absent where nothing happened. `reference` is the name of the run.
-pub fn lanes(timeline: &Timeline, view: &TimelineView<'_>, most: usize, reference: &str) -> Option<String> {
-    let mut names = Names::default();
-    let mut details = Details::new(timeline);
-    // Our own engine writes its stages down itself.
-    let is_ours = native_lanes(timeline).is_some();
-    let mut found = if is_ours { Vec::new() } else { marked(view, &mut names) };
-    found.extend(device_lanes(timeline, view, &mut names, &mut details));
-    found.extend(idle(timeline, view, &mut names));
-    found.extend(host_lanes(timeline, &mut names));
-    found.retain(|lane| !lane.events.is_empty());
-    found.sort_by_key(|lane| KINDS.iter().position(|kind| *kind == lane.kind));
+/// Ranks up to which their host threads are drawn too.
+const RANKS_WITH_HOSTS: usize = 4;
+
+/// What the page of a run draws of its timelines.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Columns of the timeline.
+    pub(super) lanes: String,
+    /// Columns of the flame graph of what launched the device's work, and of the same inverted.
+    pub(super) stacks: Option<[String; 2]>,
+}
+
+/// Every event of the timelines of a run, for pages that draw them.
+#[derive(Debug)]
+pub struct Drawn {
+    lanes: Lanes,
+    stacks: Option<[String; 2]>,
+}
+
+impl Drawn {
+    /// Of the timelines of a run, one for each rank, on one clock; absent where nothing happened. `reference` is the name of the run.
+    pub fn new(
+        ranks: &[(&Timeline, &TimelineView<'_>)],
+        clock: &RankClock,
+        most: usize,
+        reference: &str,
+    ) -> Option<Self> {
+        // One after the other: both take room for every event.
+        let stacks = super::flame::stacks(ranks);
+        Some(Self { lanes: lanes(ranks, clock, most, reference)?, stacks })
+    }
+
+    /// What a page holds of it: at most so many events.
+    pub fn recorded(mut self, most: usize) -> Option<Recorded> {
+        fewer(&mut self.lanes.lanes, self.lanes.span, most);
+        Some(Recorded { lanes: self.lanes.encoded()?, stacks: self.stacks })
+    }
+
+    /// The same, and it is kept.
+    pub fn overview(&self, most: usize) -> Option<Recorded> {
+        let mut lanes = self.lanes.clone();
+        fewer(&mut lanes.lanes, lanes.span, most);
+        Some(Recorded { lanes: lanes.encoded()?, stacks: self.stacks.clone() })
+    }
+
+    /// The events of a time, since the first, as JSON: at most as many as a page holds.
+    pub fn events(&self, from: i64, to: i64) -> String {
+        let inside = |event: &&Event| event.start <= to && event.start + event.length >= from;
+        let cut = |lane: &Lane| Lane { events: lane.events.iter().filter(inside).copied().collect(), ..lane.empty() };
+        let mut lanes: Vec<Lane> = self.lanes.lanes.iter().map(cut).collect();
+        fewer(&mut lanes, to.saturating_sub(from).max(1), MOST_EVENTS);
+        json(&lanes)
+    }
+}
+
+/// Every lane, with every event.
+fn lanes(ranks: &[(&Timeline, &TimelineView<'_>)], clock: &RankClock, most: usize, reference: &str) -> Option<Lanes> {
+    let (mut names, mut details, mut found) = (Names::default(), Details::default(), Vec::new());
+    for (source, (timeline, view)) in ranks.iter().enumerate() {
+        let shift = clock.shifts.get(source).copied().unwrap_or_default().get();
+        names.next_timeline();
+        let mut of_rank = of_timeline(timeline, view, &mut names, &mut details, ranks.len() <= RANKS_WITH_HOSTS);
+        for lane in &mut of_rank {
+            lane.source = source;
+            lane.events.iter_mut().for_each(|event| event.start += shift);
+        }
+        found.extend(of_rank);
+    }
     let first = found.iter().flat_map(|lane| &lane.events).map(|event| event.start).min()?;
     let last = found.iter().flat_map(|lane| &lane.events).map(|event| event.start + event.length).max()?;
     for event in found.iter_mut().flat_map(|lane| &mut lane.events) {
@@ -46,13 +102,11 @@ pub fn lanes(timeline: &Timeline, view: &TimelineView<'_>, most: usize, referenc
     let is_much = found.iter().map(|lane| lane.events.len()).sum::<usize>() > most;
     let counts = if is_much { counts(&found, names.len()) } else { Vec::new() };
     let ranking = ranking(&found);
-    fewer(&mut found, last - first, most);
-    link(&mut found, view, timeline.calls.len());
     let (names, colours, classes) = names.finish();
-    let lanes = Lanes {
+    Some(Lanes {
         origin: first,
         span: last - first,
-        names: names.iter().map(String::as_str).collect(),
+        names,
         colours,
         classes,
         lanes: found,
@@ -61,19 +115,65 @@ pub fn lanes(timeline: &Timeline, view: &TimelineView<'_>, most: usize, referenc
         texts: details.texts,
         details: details.details,
         ranking,
-        reference,
+        reference: reference.to_owned(),
+        note: note(ranks.len(), clock),
+    })
+}
+
+/// On which clock ranks are drawn, and what is not.
+fn note(ranks: usize, clock: &RankClock) -> String {
+    if ranks < 2 {
+        return String::new();
+    }
+    let basis = match (clock.basis, clock.within) {
+        (ClockBasis::Collectives, Some(within)) => {
+            format!("Ranks are on one clock, aligned on collective end times, to {within}.")
+        }
+        (ClockBasis::Collectives, None) => "Ranks are on one clock, aligned on collective end times.".to_owned(),
+        (ClockBasis::WallClock, _) => {
+            "Ranks are on the wall clocks of their hosts, whose error is unknown: do not compare when they arrive."
+                .to_owned()
+        }
+        (ClockBasis::None, _) => {
+            "The ranks share no clock: each starts with the first. Do not compare when they arrive.".to_owned()
+        }
     };
-    lanes.encoded()
+    let hosts =
+        if ranks > RANKS_WITH_HOSTS { " Host threads are not drawn; import a rank alone to see them." } else { "" };
+    format!("{basis}{hosts}")
+}
+
+/// The lanes of one timeline, in the order in which they are shown.
+fn of_timeline(
+    timeline: &Timeline,
+    view: &TimelineView<'_>,
+    names: &mut Names,
+    details: &mut Details,
+    with_host: bool,
+) -> Vec<Lane> {
+    // Our own engine writes its stages down itself.
+    let is_ours = native_lanes(timeline).is_some();
+    let rank = timeline.queues.iter().find_map(|queue| queue.rank);
+    let mut found = if is_ours { Vec::new() } else { marked(view, rank, names) };
+    found.extend(device_lanes(timeline, view, names, details));
+    found.extend(idle(timeline, view, names));
+    if with_host {
+        found.extend(host_lanes(timeline, names));
+    }
+    found.retain(|lane| !lane.events.is_empty());
+    found.sort_by_key(|lane| KINDS.iter().position(|kind| *kind == lane.kind));
+    found
 }
 
 /// Stages and steps.
-fn marked(view: &TimelineView<'_>, names: &mut Names) -> Vec<Lane> {
+fn marked(view: &TimelineView<'_>, rank: Option<u32>, names: &mut Names) -> Vec<Lane> {
     let mut lane = |name: &str, kind, spans: &[NamedSpan]| {
         let event = |span: &NamedSpan| {
             let colour = Stage::from_range(None, &span.name).map_or(Colour::Kind("steps"), Colour::Stage);
             Event { name: names.text(&span.name, &colour), ..event(span.start.get(), span.length.get()) }
         };
-        Lane { name: name.to_owned(), kind, events: nested(spans.iter().map(event).collect()), ..Lane::default() }
+        let name = format!("{}{name}", of_rank(rank));
+        Lane { name, kind, events: nested(spans.iter().map(event).collect()), ..Lane::default() }
     };
     vec![lane("stages", "stages", &view.stages), lane("steps on the device", "steps", &view.steps)]
 }
@@ -83,20 +183,15 @@ fn event(start: i64, length: i64) -> Event {
 }
 
 /// Streams of devices.
-fn device_lanes(
-    timeline: &Timeline,
-    view: &TimelineView<'_>,
-    names: &mut Names,
-    details: &mut Details<'_>,
-) -> Vec<Lane> {
+fn device_lanes(timeline: &Timeline, view: &TimelineView<'_>, names: &mut Names, details: &mut Details) -> Vec<Lane> {
     let mut queues = vec![(Vec::new(), true); timeline.queues.len()];
     for (row, work) in timeline.work.iter().enumerate() {
         let Some(place) = view.work.get(row) else { break };
         if let Some((events, only_copies)) = queues.get_mut(work.queue.0 as usize) {
             events.push(Event {
                 name: names.of(timeline, work.name, &Colour::Family(place.family)),
-                detail: details.of(work, &place),
-                row: row as u32,
+                detail: details.of(timeline, work, &place, view.modules.and_then(|modules| modules.of(row))),
+                row: place.launch.unwrap_or(u32::MAX),
                 ..event(work.start.get(), work.duration.get())
             });
             *only_copies &= !matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
@@ -109,7 +204,7 @@ fn device_lanes(
             kind: if only_copies { "copies" } else { "kernels" },
             device: Some(queue.device),
             events: nested(events),
-            link: Vec::new(),
+            ..Lane::default()
         }
     };
     timeline.queues.iter().zip(queues).map(lane).collect()
@@ -180,7 +275,7 @@ fn idle(timeline: &Timeline, view: &TimelineView<'_>, names: &mut Names) -> Vec<
             kind: IDLE,
             device: Some(device),
             events,
-            link: Vec::new(),
+            ..Lane::default()
         }
     };
     devices.into_iter().map(lane).collect()
@@ -214,30 +309,6 @@ fn ranking(lanes: &[Lane]) -> Vec<(u32, i64, u64)> {
     let mut ranking: Vec<_> = sums.into_iter().map(|(name, (time, calls))| (name, time, calls)).collect();
     ranking.sort_by_key(|(name, time, _)| (std::cmp::Reverse(*time), *name));
     ranking
-}
-
-/// Ties device work to the calls that are left after events were put together.
-fn link(lanes: &mut [Lane], view: &TimelineView<'_>, calls: usize) {
-    let mut numbers = vec![0u32; calls];
-    let mut number = 0;
-    for lane in &*lanes {
-        for event in &lane.events {
-            number += 1;
-            if lane.kind == "calls" && event.count == 1 {
-                numbers[event.row as usize] = number;
-            }
-        }
-    }
-    for lane in lanes.iter_mut().filter(|lane| ["kernels", "copies"].contains(&lane.kind)) {
-        let launch = |event: &Event| {
-            let place = view.work.get(event.row as usize).filter(|_| event.count == 1)?;
-            numbers.get(place.launch? as usize).map(|number| i64::from(*number))
-        };
-        let found: Vec<i64> = lane.events.iter().map(|event| launch(event).unwrap_or_default()).collect();
-        if found.iter().any(|number| *number > 0) {
-            lane.link = found;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,12 @@ pub(super) struct Notice {
 impl Notice {
     /// What a sentence says, of a kind.
     pub(super) fn new(kind: CaveatKind, text: &str) -> Self {
-        Self { title: title(kind), text: format!("{}.", sentence(text).trim_end_matches('.')), follows: follows(kind) }
+        Self { title: title(kind), follows: follows(kind), ..Self::plain(text) }
+    }
+
+    /// A sentence that says itself what follows.
+    pub(super) fn plain(text: &str) -> Self {
+        Self { title: "", text: format!("{}.", sentence(text).trim_end_matches('.')), follows: "" }
     }
 }
 
@@ -36,6 +41,9 @@ pub(super) fn banner(notices: &[Notice]) -> String {
     }
     let item = |notice: &Notice| {
         let text = html_line(&notice.text);
+        if notice.title.is_empty() {
+            return format!("<li>{text}</li>\n");
+        }
         format!("<li><strong>{}</strong> {text} <em>{}</em></li>\n", notice.title, notice.follows)
     };
     let items: String = notices.iter().map(item).collect();

@@ -5,6 +5,7 @@
 mod analytic;
 mod answers;
 mod bars;
+mod capacity;
 mod chart;
 mod columns;
 mod comparison;
@@ -49,17 +50,18 @@ use types::RunManifest;
 use types::view::RunView;
 
 use crate::pages::run::profiled_pass;
-use crate::render::text::sentence;
+use crate::render::text::{capital, sentence};
 use crate::render::{Page, html_line};
 use crate::words::caveat::READ_FIRST;
 
 pub use analytic::analytic_page;
+pub use capacity::{capacity_page, layouts_page};
 pub use comparison::comparison_page;
 pub use documents::Documents;
 pub use fleet::fleet_page;
 pub use illustration::illustrated;
 pub use inputs::Thumbnail;
-pub use lanes::{MOST_EVENTS, lanes};
+pub use lanes::{Drawn, MOST_EVENTS, Recorded};
 pub use picture::Picture;
 pub use sweep::sweep_page;
 
@@ -169,13 +171,15 @@ pub struct RunPage<'a> {
     pub thumbnails: &'a [Thumbnail],
     /// Its Markdown pages.
     pub pages: &'a [(RunPageKind, Page)],
-    /// Columns of its timeline, see [`lanes()`], or why it has none.
-    pub lanes: Result<&'a str, &'a str>,
+    /// What is drawn of its timelines, or why there is none.
+    pub recorded: Result<&'a Recorded, &'a str>,
+    /// Whether its events are served beside it, see [`Drawn::events`].
+    pub served: bool,
 }
 
 /// The file.
 pub fn run_page(page: &RunPage<'_>) -> String {
-    let RunPage { run, manifest, documents, thumbnails, pages, lanes } = *page;
+    let RunPage { run, manifest, documents, thumbnails, pages, recorded, served } = *page;
     let requests = requests::requests(run);
     let mut sections: Vec<Section> = requests.iter().map(|_| requests::section(run)).collect();
     for picture in pictures(run, &documents) {
@@ -184,26 +188,43 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         match sections.last_mut().filter(|last| last.id == picture.id) {
             Some(section) => section.body += &figure,
             None => {
-                let seen = seen::html(picture.id, run);
+                let seen = seen::html(picture.id, run, &documents);
                 sections.push(Section::new(picture.id, picture.title, seen + &figure));
             }
         }
     }
-    let flames = flame::flames(run);
+    let stacks = recorded.ok().and_then(|recorded| recorded.stacks.as_ref());
+    let flames = flame::flames(run, stacks.is_none());
     let counters = documents.kernels.and_then(counters::counters);
     let mut data: Vec<_> = requests.iter().map(|requests| ("requests", requests.as_str())).collect();
-    if let Ok(lanes) = lanes {
-        data.push(("lanes", lanes));
+    if served {
+        data.push((shell::SERVER, ""));
+    }
+    if let Ok(recorded) = recorded {
+        data.push(("lanes", recorded.lanes.as_str()));
         data.extend(counters.iter().map(|counters| ("counters", counters.as_str())));
-        sections.push(canvas("timeline", "Timeline", "lanes", "of streams and threads"));
+        let section = canvas("timeline", "Timeline", "lanes", "of streams and threads");
+        sections.push(Section { body: seen::html("timeline", run, &documents) + &section.body, ..section });
     }
     if let Some([flame, inverted]) = &flames {
         data.extend([("frames", flame.as_str()), ("callers", inverted)]);
         let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
-        let of = format!("of time by module or range, layers together, longest first{pass}");
-        sections.push(canvas("flame", "Flame graph", "frames", &of));
+        let what = if run.metrics.breakdown.modules.is_empty() { "ranges" } else { "modules" };
+        let of = format!("of time, layers together, longest first{pass}");
+        let section = canvas("flame", &format!("Flame graph of {what}"), "frames", &of);
+        sections.push(Section { body: seen::html("flame", run, &documents) + &section.body, ..section });
         let of = format!("of self time, what takes it above what it is part of{pass}");
-        sections.push(canvas("callers", "Flame graph, inverted", "callers", &of));
+        sections.push(Section {
+            open: false,
+            ..canvas("callers", &format!("{} by self time", capital(what)), "callers", &of)
+        });
+    }
+    if let Some([stacks, inverted]) = stacks {
+        data.extend([("stacks", stacks.as_str()), ("launchers", inverted)]);
+        let of = "of device time by the ranges, operators and functions that launched it";
+        sections.push(canvas("stacks", "Flame graph of operators", "stacks", of));
+        let of = "of device time by kernel, above what launched it";
+        sections.push(Section { open: false, ..canvas("launchers", "Kernels by what launched them", "launchers", of) });
     }
     sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
     let pictures = sections.len();
@@ -221,7 +242,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     }));
     let anchors = anchors(&sections);
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
-    let missing = match lanes {
+    let missing = match recorded {
         Ok(_) => String::new(),
         Err(reason) => format!(
             "<p>{}</p>\n",
@@ -294,7 +315,8 @@ mod tests {
             documents: Documents::default(),
             thumbnails: &[],
             pages: &pages,
-            lanes: Err("nothing was recorded"),
+            recorded: Err("nothing was recorded"),
+            served: false,
         })
     }
 
@@ -358,7 +380,8 @@ mod tests {
             documents: Documents::default(),
             thumbnails: &[],
             pages: &[],
-            lanes: Err("a <b> reason"),
+            recorded: Err("a <b> reason"),
+            served: false,
         });
         assert!(page.starts_with("<!doctype html>") && !page.contains("<svg"), "{page}");
         assert!(page.contains("no rule found enough evidence"), "{page}");

@@ -23,6 +23,11 @@ impl Names {
         self.order.len()
     }
 
+    /// Names of another timeline follow, whose numbers mean something else.
+    pub(super) fn next_timeline(&mut self) {
+        self.of_timeline.clear();
+    }
+
     pub(super) fn of(&mut self, timeline: &Timeline, name: NameId, colour: &Colour<'static>) -> u32 {
         if let Some(number) = self.of_timeline.get(&(name, *colour)) {
             return *number;

@@ -9,7 +9,7 @@ struct Origin {
     table: &'static [&'static str],
 }
 
-const ORIGINS: [Origin; 17] = [
+const ORIGINS: [Origin; 20] = [
     Origin { section: "inputs", keys: &["images"], how: "as given", table: &["report-inputs"] },
     Origin {
         section: "requests",
@@ -71,6 +71,9 @@ const ORIGINS: [Origin; 17] = [
     },
     Origin { section: "flame", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
     Origin { section: "callers", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
+    Origin { section: "timeline", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
+    Origin { section: "stacks", keys: &["kernels"], how: "measured", table: &["kernels"] },
+    Origin { section: "launchers", keys: &["kernels"], how: "measured", table: &["kernels"] },
     Origin {
         section: "forecast",
         keys: &["forecast_total", "predicted_total_time_ms", "measured_total_time_ms"],
@@ -170,6 +173,6 @@ mod tests {
         assert!(line.contains("<code>stages</code> of <code>metrics.json</code>, measured."), "{line}");
         assert!(line.contains("href=\"#report-per-stage-timings\""), "{line}");
         assert!(!html("stages", |_| None).contains("href"));
-        assert_eq!(html("timeline", |_| None), "");
+        assert_eq!(html("assumptions", |_| None), "");
     }
 }

@@ -37,12 +37,15 @@ impl Colour<'_> {
             Self::Family(name) => cause::family(name),
             Self::Stage(stage) => stage.name(),
             Self::Idle(cause) => idle::cause(*cause),
+            Self::Kind("waits") => "waiting for the last rank",
             Self::Kind("calls") => "calls of the runtime",
             Self::Kind("same") => "changed by less than 2%",
-            Self::Kind("slower-1") => "slower",
-            Self::Kind("slower-2") => "slower by 15% or more",
-            Self::Kind("faster-1") => "faster",
-            Self::Kind("faster-2") => "faster by 15% or more",
+            Self::Kind("slower-1") => "up to 15% more time",
+            Self::Kind("slower-2") => "15% more time or more",
+            Self::Kind("faster-1") => "up to 15% less time",
+            Self::Kind("faster-2") => "15% less time or more",
+            Self::Kind("base-only") => "first side only",
+            Self::Kind("with-only") => "second side only",
             // Shades that mean nothing.
             Self::Kind(name) if name.starts_with("frame-") => "",
             Self::Kind(name) => name,
@@ -62,6 +65,8 @@ pub(super) const COMPUTE: &str = "f-gemm";
 pub(super) const COMMUNICATION: &str = "f-communication";
 pub(super) const COPIES: &str = "f-memcpy";
 pub(super) const IDLE: &str = "i-not_recorded";
+/// Waiting for another rank.
+pub(super) const WAITS: &str = "k-waits";
 
 /// The key of the parts of a device's time.
 pub(super) fn parts() -> [(String, String); 4] {

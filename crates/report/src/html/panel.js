@@ -11,7 +11,7 @@
     const nameOf = (lane, index) => data.names[lane.names[index]];
     const detailOf = (lane, index) => data.details[lane.detail[index] ?? 0] ?? [];
     const detail = (part) => (lane, index) => data.texts[detailOf(lane, index)[part] ?? 0] || null;
-    const [family, stage, operator, shapes, within, launchShape] = [0, 1, 2, 3, 4, 5].map(detail);
+    const [family, stage, operator, shapes, within, launchShape, module] = [0, 1, 2, 3, 4, 5, 6].map(detail);
     const kernelTime = data.ranking.reduce((all, [, time]) => all + time, 0);
 
     // The event of a number that counts through all lanes.
@@ -31,7 +31,7 @@
       return found;
     };
     const idleBefore = (lane, index) => {
-      for (const one of idle.filter((one) => one.device === lane.device)) {
+      for (const one of idle.filter((one) => one.source === lane.source && one.device === lane.device)) {
         for (let at = firstOf(one, lane.start[index] - 1); at < one.start.length && one.start[at] < lane.start[index]; at++) {
           if (Math.abs(one.start[at] + one.length[at] - lane.start[index]) <= 1) return { lane: one, index: at };
         }
@@ -59,7 +59,7 @@
         return [tableOf([title, "time", "of the range", "events"], [...found.slice(0, most).map(row), ...rest])];
       };
       const tables = element("div",
-        ...by("kernel family", device, family), ...by("stage", device, stage), ...by("operator", device, operator),
+        ...by("kernel family", device, family), ...by("stage", device, stage), ...by("module", device, module), ...by("operator", device, operator),
         ...by("idle cause", idle, (lane, index) => nameOf(lane, index).replace(/^idle: /, "")));
       tables.className = "sums";
       return tables;
@@ -87,7 +87,7 @@
       const [, total, calls] = data.ranking[place] ?? [];
       const after = launch && lane.start[index] - launch.lane.start[launch.index];
       return [
-        ["family", family(lane, index)], ["stage", stage(lane, index)], ["operator", operator(lane, index)],
+        ["family", family(lane, index)], ["stage", stage(lane, index)], ["operator", operator(lane, index)], ["module", module(lane, index)],
         ["shapes", shapes(lane, index)], ["range", within(lane, index)], ["launch", launchShape(lane, index)],
         ["launched by", launch && to(launch, `${nameOf(launch.lane, launch.index)} at ${exactly(launch.lane.start[launch.index])}`), launch && ` ${words(after)} before its start`],
         ["idle before", gap && to(gap, `${words(gap.lane.length[gap.index])}: ${nameOf(gap.lane, gap.index).replace(/^idle: /, "")}`)],

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use types::view::{DeviceTimeView, RunView};
 use types::{Nanos, Stage};
 
-use super::palette::{COMMUNICATION, COMPUTE, COPIES, Colour, IDLE, parts};
-use super::rows::{Bar, Row, Rows, rows};
+use super::palette::{COMMUNICATION, COMPUTE, COPIES, Colour, IDLE, WAITS, parts};
+use super::rows::{Bar, Row, Rows, nanoseconds, rows};
 use crate::words::number::{milliseconds, percent};
 
 /// Devices drawn.
@@ -36,7 +36,9 @@ pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
     let mut drawn: Vec<(String, String)> = stages
         .into_iter()
         .filter(|(_, found)| found.len() > 1)
-        .map(|(stage, found)| (stage.to_string(), rows("stage of each rank", &found)))
+        .map(|(stage, found)| {
+            (stage.to_string(), rows("stage of each rank", &found, ("median time of the stage", milliseconds)))
+        })
         .collect();
     let waits = times.rank_arrivals.as_ref().map(|arrivals| {
         let row = |one: &types::RankArrival| Row {
@@ -44,14 +46,17 @@ pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
             bars: vec![Bar {
                 from: 0.0,
                 to: one.waited_ns.get() as f64,
-                class: COMMUNICATION.to_owned(),
+                class: WAITS.to_owned(),
                 hint: format!("rank {}: waited {}, last to arrive {} times", one.rank, one.waited_ns, one.last),
                 interval: None,
             }],
             figure: format!("{} ({}), last {}x", one.waited_ns, percent(one.waited_share), one.last),
         };
         let found: Vec<Row> = arrivals.ranks.iter().take(RANKS).map(row).collect();
-        ("time waiting in collectives for the last rank".to_owned(), rows("waiting time of each rank", &found))
+        (
+            "time waiting in collectives for the last rank".to_owned(),
+            rows("waiting time of each rank", &found, ("time, all collectives", nanoseconds)),
+        )
     });
     drawn.extend(waits);
     drawn.extend(devices(run));
@@ -87,7 +92,7 @@ fn devices(run: &RunView<'_>) -> Option<(String, String)> {
     let drawn = Rows {
         title: "time of each device",
         rows: &found,
-        axis: Some(("device time", |time| Nanos::new(time as i64).to_string())),
+        axis: Some(("device time", nanoseconds)),
         key: &parts(),
         ..Rows::default()
     };

@@ -1,6 +1,8 @@
-//! Named rows with bars on one scale, which has an axis where its unit is not that of the figures beside it.
+//! Named rows with bars on one scale.
 
 use std::fmt::Write;
+
+use types::Nanos;
 
 use super::chart::{Words, clipped, room, round_values, start};
 use super::lettering::WIDTH;
@@ -9,8 +11,8 @@ use crate::render::escape::escape;
 
 const ROW: f64 = 30.0;
 const BAR: f64 = 16.0;
-/// Room for figures on the right, at least, and below for the axis and for each line of the key.
-const RIGHT: f64 = 120.0;
+/// Room on the right for half a label of the axis, below for the axis, and for each line of the key.
+const RIGHT: f64 = 30.0;
 const AXIS: f64 = 22.0;
 const KEY: f64 = 20.0;
 const LETTERS: f64 = 12.0;
@@ -49,15 +51,22 @@ pub(super) struct Rows<'a> {
     pub(super) key: &'a [(String, String)],
 }
 
-/// Rows without an axis: the figures say all.
-pub(super) fn rows(title: &str, rows: &[Row]) -> String {
-    Rows { title, rows, ..Rows::default() }.draw()
+/// Rows on an axis: what is on it, and how its values are written.
+pub(super) fn rows(title: &str, rows: &[Row], axis: (&str, Words)) -> String {
+    Rows { title, rows, axis: Some(axis), ..Rows::default() }.draw()
+}
+
+/// A time in nanoseconds, for an axis.
+pub(super) fn nanoseconds(time: f64) -> String {
+    Nanos::new(time as i64).to_string()
 }
 
 /// Where things are on the drawing.
 struct Scale {
     low: f64,
     high: f64,
+    /// Where names end. Figures follow, so that both are seen where a picture is wider than its screen.
+    names: f64,
     left: f64,
     right: f64,
 }
@@ -76,13 +85,14 @@ impl Rows<'_> {
             [bar.from, bar.to, low, high]
         });
         let ends: Vec<f64> = ends.filter(|end| end.is_finite()).collect();
-        let figures =
-            self.rows.iter().map(|row| width(&row.figure, LETTERS) + 14.0).fold(RIGHT.max(self.room), f64::max);
+        let figures = self.rows.iter().map(|row| width(&row.figure, LETTERS) + 14.0).fold(self.room, f64::max);
+        let names = room(self.rows.iter().map(|row| row.name.as_str()));
         let scale = Scale {
             low: ends.iter().copied().fold(0.0, f64::min),
             high: ends.iter().copied().fold(self.reach, f64::max),
-            left: room(self.rows.iter().map(|row| row.name.as_str())),
-            right: WIDTH - figures.min(WIDTH / 3.0),
+            names,
+            left: names + figures.min(WIDTH / 3.0),
+            right: WIDTH - RIGHT,
         };
         let height = ROW * self.rows.len() as f64;
         let axis = if self.axis.is_some() { AXIS + 14.0 } else { 0.0 };
@@ -131,7 +141,7 @@ fn drawn(row: &Row, scale: &Scale, top: f64) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"t\">{}<title>{}</title></text>",
-        scale.left - 8.0,
+        scale.names - 8.0,
         top + 12.5,
         escape(&clipped(&row.name)),
         escape(&row.name)
@@ -163,7 +173,7 @@ fn drawn(row: &Row, scale: &Scale, top: f64) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" class=\"m\">{}</text>",
-        scale.right + 10.0,
+        scale.names + 4.0,
         top + 12.5,
         escape(&row.figure)
     );
@@ -221,7 +231,7 @@ mod tests {
 
     #[test]
     fn rows_keep_to_their_scale() {
-        let svg = rows("t", &[row(-0.5), row(1.0)]);
+        let svg = rows("t", &[row(-0.5), row(1.0)], ("share", |value| value.to_string()));
         assert!(svg.contains("&lt;b&gt;") && !svg.contains("NaN") && !svg.contains("width=\"-"), "{svg}");
     }
 

@@ -8,6 +8,8 @@ use crate::render::escape::escape;
 /// The style of pictures, which a file of one has too.
 pub(super) const PICTURE_STYLE: &str = concat!(include_str!("palette.css"), include_str!("picture.css"));
 const STYLE: &str = concat!(include_str!("palette.css"), include_str!("picture.css"), include_str!("page.css"));
+/// The datum, without content, of a page whose events are served.
+pub(super) const SERVER: &str = "server";
 /// The files of the script, in one scope.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
@@ -50,9 +52,11 @@ pub(super) fn document(title: &str, top: &str, sections: &[Section], data: &[(&s
     // Pictures of inputs are in the page itself, and no other is let in.
     let has_pictures = sections.iter().any(|section| section.body.contains("<img "));
     let pictures = if has_pictures { "img-src data:; " } else { "" };
+    // What is zoomed in on is asked for, where somebody serves it.
+    let events = if data.iter().any(|(id, _)| *id == SERVER) { "connect-src 'self'; " } else { "" };
     let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; {pictures}base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; {pictures}{events}base-uri 'none'; form-action 'none'",
         hash(STYLE),
         hash(SCRIPT)
     );

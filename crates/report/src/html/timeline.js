@@ -18,7 +18,8 @@
     const lanes = lanesOf(data);
     const isFlame = lanes.some((lane) => lane.kind === "frames");
     const id = view.closest("section").id;
-    const narrow = canvas.clientWidth < 600;
+    // A section that is closed has no width yet.
+    const narrow = (canvas.clientWidth || document.body.clientWidth) < 600;
     const [label, gap, axis] = [narrow ? 96 : 210, 7, 22];
     const noun = isFlame ? "frames" : "events";
     const context = canvas.getContext("2d");
@@ -29,8 +30,11 @@
     const recorded = lanes.filter((lane) => !["idle", "stages", "steps"].includes(lane.kind));
     const shown = recorded.reduce((all, lane) => all + lane.start.length, 0);
     about.textContent = data.gathered
-      ? `${data.events.toLocaleString("en")} ${noun}, shown as ${shown.toLocaleString("en")} after merging sub-pixel neighbours; llm-perf report --full keeps them all.`
+      ? `${data.events.toLocaleString("en")} ${noun}, shown as ${shown.toLocaleString("en")} after merging sub-pixel neighbours; ${byId("data-server") ? "zoom in to see each of them." : "llm-perf report --full keeps them all, llm-perf show --page serves them."}`
       : `${data.events.toLocaleString("en")} ${noun}.`;
+    if (data.note) about.textContent += ` ${data.note}`;
+    // Many lanes are shown low at first, so that ranks are seen side by side.
+    if (lanes.length > 16) lanes.filter((lane) => ["operators", "calls"].includes(lane.kind)).forEach((lane) => folded.add(lane));
 
     // Where each lane is. What a device does is one level high as a rule, and has room for shares.
     const lay = () => {
@@ -121,6 +125,42 @@
       const next = filled[filled.indexOf(chosen.lane) + by];
       const time = chosen.lane.start[chosen.index];
       if (next) go(next, Math.max(Math.min(next.start.findLastIndex((start) => start <= time), next.start.length - 1), 0));
+    };
+
+    // A page that is served asks for every event of what its reader looks at, and shows all of it merged until they come.
+    const served = byId("data-server") && id === "timeline" && data.gathered;
+    const merged = served ? lanes.map((lane) => ({ ...lane })) : [];
+    let [loaded, asked] = [null, ""];
+    const put = (columns) => {
+      const [lane, start] = chosen ? [chosen.lane, chosen.lane.start[chosen.index]] : [];
+      lanes.forEach((one, at) => {
+        const { start, length, names, depth, count, busy, detail, link, longest, depths } = columns[at];
+        Object.assign(one, { start, length, names, depth, count, busy, detail, link, longest, depths: Math.max(one.depths, depths) });
+      });
+      const index = lane ? lane.start.indexOf(start) : -1;
+      chosen = index >= 0 ? { lane, index } : null;
+      lay();
+      collectHits();
+      redraw();
+    };
+    const refine = async () => {
+      if (loaded && range.from >= loaded[0] && range.to <= loaded[1]) return;
+      if (loaded) {
+        loaded = null;
+        put(merged);
+      }
+      const length = range.to - range.from;
+      const window = [range.from - length, range.to + length].map((at) => Math.round(Math.min(Math.max(at, 0), data.span)));
+      if (length > data.span / 2 || asked === window.join(",")) return;
+      asked = window.join(",");
+      await new Promise((later) => setTimeout(later, 150));
+      if (asked !== window.join(",")) return;
+      const answer = await fetch(`events?${asked}`);
+      const columns = answer.ok ? lanesOf(await answer.json()) : null;
+      if (!columns || range.from < window[0] || range.to > window[1]) return;
+      loaded = window;
+      put(columns);
+      canvas.dataset.loaded = window.join(",");
     };
 
     const classOf = (name) => data.colours[name];
@@ -223,6 +263,8 @@
       place.width = w - label;
       if (place.width <= 0) return;
       [canvas.dataset.from, canvas.dataset.to] = [range.from, range.to];
+      // Without an answer the merged events stay.
+      if (served) refine().catch(() => {});
       const text = getComputedStyle(document.body).color;
       drawAxis(context, range, x, axis, w);
       const palette = colours();
@@ -300,7 +342,7 @@
         x: px,
         y: py,
         text: nameOf(one.lane, one.index).slice(0, 160),
-        more: `${exactly(one.lane.length[one.index])}${isFlame ? `, ${((one.lane.length[one.index] / one.lane.whole) * 100).toFixed(1)}% of ${one.lane.name.split(",")[0]}` : ` at ${exactly(one.lane.start[one.index])}`}`,
+        more: `${exactly(one.lane.length[one.index])}${isFlame ? `, ${((one.lane.length[one.index] / one.lane.whole) * 100).toFixed(1)}% of ${one.lane.name}` : ` at ${exactly(one.lane.start[one.index])}`}`,
         rest: [isMerged(one.lane, one.index) ? `with ${one.lane.count[one.index] - 1} neighbours` : ""],
       };
       redraw();
@@ -327,6 +369,7 @@
 
     // The search: how many there are, and the next of them.
     const total = () => {
+      if (!matches) return 0;
       if (!data.gathered) return found.length;
       return data.counts.reduce((all, count, name) => all + (matches[name] ? count : 0), 0);
     };
@@ -342,14 +385,18 @@
       const merged = data.gathered && found.length < total() ? `, ${found.length.toLocaleString("en")} of them apart` : "";
       hits.textContent = wanted ? `${place}${total().toLocaleString("en")} ${total() === 1 ? "hit" : "hits"}${merged}` : "";
     };
-    find.addEventListener("input", () => {
-      [wanted, found, at] = [find.value.trim().toLowerCase(), [], -1];
-      matches = wanted ? Uint8Array.from(data.names, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0)) : null;
+    const collectHits = () => {
+      [found, at] = [[], -1];
       if (matches) {
         for (const lane of order) lane.names.forEach((name, index) => matches[name] && found.push([lane, index]));
         found.sort(([one, a], [other, b]) => one.start[a] - other.start[b]);
       }
       sayHits();
+    };
+    find.addEventListener("input", () => {
+      wanted = find.value.trim().toLowerCase();
+      matches = wanted ? Uint8Array.from(data.names, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0)) : null;
+      collectHits();
       if (selected) select(selected.from, selected.to);
       redraw();
     });
@@ -373,7 +420,7 @@
       for (const lane of lanes) {
         const made = [["fold", folded], ["pin", pinned]].map(([text, set]) => {
           const one = button(text, () => toggle(set, lane));
-          one.setAttribute("aria-pressed", "false");
+          one.setAttribute("aria-pressed", String(set.has(lane)));
           one.setAttribute("aria-label", `${text} ${lane.name}`);
           toggles.set(one, [set, lane]);
           return one;

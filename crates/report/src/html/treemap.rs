@@ -44,7 +44,7 @@ struct Rect {
 
 /// Kernels by family where there are any, and modules by stage. Empty where neither has a time.
 pub(super) fn treemaps(run: &RunView<'_>) -> Vec<(String, String)> {
-    let kernels = run.kernels.of_stages.iter().map(|view| view.kernel);
+    let kernels = run.kernels.rows.iter().map(|view| view.kernel);
     let kernels = kernels.map(|kernel| (kernel.family.clone(), kernel.short_name.clone(), kernel.total_ns));
     // A run of our own has its modules one by one.
     let modules = if run.module_kinds.is_empty() {

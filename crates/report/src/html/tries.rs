@@ -23,5 +23,5 @@ pub(super) fn tries_chart(run: &RunView<'_>) -> Option<String> {
         Some(Row { name: one.remedy.to_string(), bars, figure: format!("{} (predicted {predicted})", signed(saved)) })
     };
     let drawn: Vec<Row> = run.tries.measured.iter().filter_map(row).collect();
-    (!drawn.is_empty()).then(|| rows("time saved by each remedy", &drawn))
+    (!drawn.is_empty()).then(|| rows("time saved by each remedy", &drawn, ("share of the time that is saved", signed)))
 }

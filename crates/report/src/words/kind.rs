@@ -16,7 +16,7 @@ impl Phrase for RunKindName {
             Self::Serving => "a serving engine",
             Self::Generation => "token-by-token generation",
             Self::Inference => "inference of a language model",
-            Self::GraphCapture => "a CUDA graph capture",
+            Self::GraphCapture => "a graph capture",
             Self::Diffusion => "a diffusion pipeline",
             Self::Encoder => "an encoder",
             Self::Forward => "framework operators without a backward pass",

@@ -27,7 +27,7 @@ impl RankRows<'_> {
         let kind =
             self.metrics.conditions.trace.as_ref().and_then(|trace| trace.kind.as_ref()).map(|kind| kind.kind.name());
         let paths: Vec<&str> = self.origin.sources.iter().map(|source| source.path.as_str()).collect();
-        let digest = if let [source] = self.origin.sources { Some(source.sha256.as_str()) } else { None };
+        let digest = if let [source] = self.origin.sources { source.digest() } else { None };
         let of_device = |ordinal: &u32| timeline.devices.iter().find(|one| one.id == types::DeviceId::cuda(*ordinal));
         let device = devices.first().and_then(of_device).map(|device| device.name.as_str());
         let lost = timeline.quality.iter().filter(|counter| counter.severity >= Severity::Warning);
@@ -44,7 +44,7 @@ impl RankRows<'_> {
             timeline.tool.as_deref().into(),
             timeline.format.name().into(),
             paths.join(", ").as_str().into(),
-            digest.into(),
+            digest.as_ref().map(ToString::to_string).as_deref().into(),
             self.clock.into(),
             first.map(|time| self.at(time)).into(),
             last.map(|time| self.at(time)).into(),

@@ -157,7 +157,7 @@ fn milliseconds(text: &str) -> Result<Nanos, String> {
         number.trim().parse::<f64>().ok().map(|number| number * unit).filter(|nanos| (1.0..1e15).contains(nanos));
     nanos
         .map(|nanos| Nanos::new(nanos.round() as i64))
-        .ok_or_else(|| format!("`{text}` is no time, such as 200ms or 0.2s"))
+        .ok_or_else(|| format!("`{text}` is not a time; expected one such as 200ms or 0.2s"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Views: a document beside the figures that its pages derive from it, such as shares, sums and rankings.
 //!
-//! `analysis::view` fills them; `report` arranges and rounds them. None is ever written to a file.
+//! `analysis::view` fills them; `report` arranges and rounds them. None but the modules of device
+//! work is ever written to a file.
 
 mod run;
 mod serving;
@@ -12,4 +13,4 @@ pub use run::{
     StageView, Takeaway, TriesView,
 };
 pub use serving::{PartView, ServingView};
-pub use timeline::{NamedSpan, Places, TimelineView, WorkPlace};
+pub use timeline::{NamedSpan, Places, RankClock, RankLane, TimelineView, WorkModules, WorkPlace};

@@ -105,7 +105,10 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
             Setting::new("attention", "counted in full for MFU, whichever kernel ran"),
         ],
         data: sources
-            .map(|source| Setting::new(source.path.clone(), format!("{}, SHA-256 {}", source.format, source.sha256)))
+            .map(|source| {
+                let digest = source.digest().map(|digest| format!(", {digest}")).unwrap_or_default();
+                Setting::new(source.path.clone(), format!("{}{digest}", source.format))
+            })
             .collect(),
         repeat_command: None,
     }

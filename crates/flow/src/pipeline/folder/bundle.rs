@@ -11,14 +11,14 @@ use types::{Environment, KernelReport, Metrics, RunManifest};
 use crate::CollectError;
 use crate::pipeline::folder::documents::RunDocuments;
 use crate::pipeline::folder::thumbnails;
-use crate::pipeline::recorded::provenance::NATIVE_TRACE;
+use crate::pipeline::recorded::provenance::{self, NATIVE_TRACE};
 use crate::pipeline::recorded::recording::NOTHING_RECORDED;
-use crate::pipeline::trace::{self, Placed};
+use crate::pipeline::trace::{self, Placed, Recorded};
 
 /// Bytes of traces that are worth reading a second time for the page; larger ones would double the time of a run.
 const READ_AGAIN: u64 = 64 << 20;
 /// Why a page has no timeline yet.
-const DRAWN_LATER: &str = "`llm-perf report RUN` draws it for a run with a single recording";
+const DRAWN_LATER: &str = "`llm-perf report RUN` draws it";
 
 /// What the pages are made of.
 pub(crate) struct Bundle<'a> {
@@ -29,13 +29,13 @@ pub(crate) struct Bundle<'a> {
     pub(crate) kernels: Option<&'a KernelReport>,
     /// Rows of each table of operators, where the user says how many.
     pub(crate) operator_rows: Option<usize>,
-    /// What was recorded, where that is one timeline.
-    pub(crate) timeline: Option<&'a Placed>,
+    /// What was recorded elsewhere.
+    pub(crate) timelines: &'a [Placed],
 }
 
 /// Writes every page the run has something for. The analytic model is there before, and is on the page beside what was measured.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
-    let Bundle { metrics, environment, assumptions, kernels, operator_rows, timeline } = bundle;
+    let Bundle { metrics, environment, assumptions, kernels, operator_rows, timelines } = bundle;
     let documents = RunDocuments::read(folder.path());
     let view = analysis::view::run(metrics);
     let pictures = report::html::pictures(&view, &documents.shown());
@@ -49,34 +49,38 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     for (file, svg) in &charts {
         folder.write_file(file, svg.as_bytes())?;
     }
-    let own = if timeline.is_none() { recorded(folder.path(), metrics) } else { Err(NOTHING_RECORDED) };
-    let shown = timeline.or(own.as_ref().ok());
-    let lanes = shown.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS, &metrics.run.id));
+    let own = if timelines.is_empty() { self::recorded(folder.path(), metrics) } else { Err(NOTHING_RECORDED) };
     let reason = own.as_ref().err().copied().unwrap_or("the timeline of this run is empty");
-    let lanes = lanes.as_deref().ok_or(reason);
+    if let [only] = timelines {
+        provenance::write_modules(folder, &only.modules)?;
+    }
+    let shown = own.as_deref().unwrap_or(timelines);
+    let recorded = trace::recorded(shown, report::html::MOST_EVENTS, &metrics.run.id);
     // A page that is made again has the text alone.
     for (_, page) in pages.iter_mut().filter(|(kind, _)| *kind == RunPageKind::Assumptions) {
         *page = Page::verbatim(&page.markdown());
     }
-    write_page(folder, metrics, &pages, lanes)
+    write_page(folder, metrics, &pages, recorded.as_ref().ok_or(reason))
 }
 
-/// The timeline that a run keeps in its own folder: what its engine wrote down, or one trace.
-fn recorded(folder: &Path, metrics: &Metrics) -> Result<Placed, &'static str> {
+/// The timelines that a run keeps in its own folder: what its engine wrote down, or its traces.
+fn recorded(folder: &Path, metrics: &Metrics) -> Result<Vec<Placed>, &'static str> {
     let Some(trace) = &metrics.conditions.trace else {
         let native = folder.join(NATIVE_TRACE);
         let found = if native.is_file() { trace::placed(&[native], None).ok() } else { None };
-        return found.and_then(|mut placed| placed.pop()).ok_or(NOTHING_RECORDED);
+        return found.filter(|placed| !placed.is_empty()).ok_or(NOTHING_RECORDED);
     };
     let files: Vec<_> = trace.sources.iter().map(|source| folder.join(&source.path)).collect();
     let is_small = trace.sources.iter().map(|source| source.bytes.get()).sum::<u64>() <= READ_AGAIN;
     if files.is_empty() || !is_small || !files.iter().all(|file| file.is_file()) {
         return Err(DRAWN_LATER);
     }
-    match trace::placed(&files, metrics.run.model.as_deref()) {
-        Ok(mut placed) if placed.len() == 1 => placed.pop().ok_or(DRAWN_LATER),
-        _ => Err(DRAWN_LATER),
+    let found = trace::placed(&files, metrics.run.model.as_deref());
+    let mut found = found.ok().filter(|found| !found.is_empty()).ok_or(DRAWN_LATER)?;
+    if let [only] = found.as_mut_slice() {
+        only.modules = provenance::modules(folder);
     }
+    Ok(found)
 }
 
 /// Writes the one page that holds all others.
@@ -84,19 +88,20 @@ pub(crate) fn write_page(
     folder: &mut RunFolder,
     metrics: &Metrics,
     pages: &[(RunPageKind, Page)],
-    lanes: Result<&str, &str>,
+    recorded: Result<&Recorded, &str>,
 ) -> Result<(), CollectError> {
-    let html = page(folder.path(), folder.manifest(), metrics, pages, lanes);
+    let html = page(folder.path(), folder.manifest(), metrics, pages, recorded, false);
     folder.write_file("report.html", html.as_bytes())
 }
 
-/// The one page of a run folder, of what the folder holds and of these.
+/// The one page of a run folder, of what the folder holds and of these; a served one asks for its events.
 pub(crate) fn page(
     folder: &Path,
     manifest: &RunManifest,
     metrics: &Metrics,
     pages: &[(RunPageKind, Page)],
-    lanes: Result<&str, &str>,
+    recorded: Result<&Recorded, &str>,
+    served: bool,
 ) -> String {
     let documents = RunDocuments::read(folder);
     report::html::run_page(&RunPage {
@@ -105,7 +110,8 @@ pub(crate) fn page(
         documents: documents.shown(),
         thumbnails: &thumbnails::read(folder),
         pages,
-        lanes,
+        recorded,
+        served,
     })
 }
 

@@ -38,7 +38,7 @@ pub(super) fn find(traces: &Traces, named: Option<&Hardware>, config_dir: Option
                 |device: &&Device| described.is_some_and(|found| found.uuid.is_some() && found.uuid == device.uuid);
             let id = match devices.iter().find(same) {
                 Some(device) => device.id.clone(),
-                None => free(&devices, ordinal),
+                None => free(&devices, ordinal, named_by(&one.timeline, described)),
             };
             if devices.iter().all(|device| device.id != id) {
                 let identify =
@@ -125,9 +125,16 @@ fn unnamed() -> String {
     "a device not named in the trace".to_owned()
 }
 
+/// How a device is called: HIP is no CUDA, and ROCm counts processors among the devices of a machine.
+fn named_by(timeline: &Timeline, described: Option<&Device>) -> fn(u32) -> DeviceId {
+    let is_amd = described.is_some_and(|device| device.name.starts_with("AMD "));
+    let is_hip = || timeline.names.iter().any(|(_, name)| name.starts_with("hipLaunch"));
+    if is_amd || is_hip() { DeviceId::gpu } else { DeviceId::cuda }
+}
+
 /// The ordinal's own name, or the next that is free; from zero after the last.
-fn free(devices: &[Device], ordinal: u32) -> DeviceId {
+fn free(devices: &[Device], ordinal: u32, name: fn(u32) -> DeviceId) -> DeviceId {
     let taken = |id: &DeviceId| devices.iter().any(|device| device.id == *id);
     let all = (ordinal..=u32::MAX).chain(0..ordinal);
-    all.map(DeviceId::cuda).find(|id| !taken(id)).unwrap_or_else(|| DeviceId::cuda(ordinal))
+    all.map(name).find(|id| !taken(id)).unwrap_or_else(|| name(ordinal))
 }

@@ -34,7 +34,7 @@ pub(crate) fn analyse(
         config_dir: subject.config_dir.as_deref(),
         rate_may_lack: false,
     };
-    let ResolvedSubject { subject: mut known, hardware, devices, quality } = resolve(&traced, &traces)?;
+    let ResolvedSubject { subject: mut known, hardware, devices, quality, modules } = resolve(&traced, &traces)?;
     // A model that did not run, and so names nothing, has no work either.
     let model = subject.model.as_ref().filter(|_| known.run.model.is_some());
     if let Some((model, joined)) = model.zip(requests.as_ref())
@@ -48,5 +48,8 @@ pub(crate) fn analyse(
     evidence.quality.extend(quality);
     evidence.requests = requests;
     let metrics = crate::pipeline::metrics::metrics(&known, &evidence);
+    if let [only] = traces.placed.as_mut_slice() {
+        only.modules = modules;
+    }
     Ok(Imported { traces, metrics, hardware })
 }

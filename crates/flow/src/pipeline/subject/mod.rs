@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::{Fit, InputWork, Observed, Subject, observe};
 use meter::{Roofline, matrix_dtypes, predict};
+use types::view::WorkModules;
 use types::{
     DType, DeviceId, Facts, Hardware, PeakUsed, QualityCounter, Remark, RunHeader, Severity, TracedWorkload, UserError,
 };
@@ -81,6 +82,8 @@ pub(crate) struct ResolvedSubject {
     pub(crate) devices: Vec<BTreeMap<u32, DeviceId>>,
     /// What the user named and the trace contradicts.
     pub(crate) quality: Vec<QualityCounter>,
+    /// The modules of the device work of its one timeline.
+    pub(crate) modules: WorkModules,
 }
 
 /// Resolves the subject of a traced run.
@@ -131,6 +134,10 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
             .and_then(|(hardware, workload)| Roofline::of(hardware, matrix_dtypes(prediction), workload, None).ok());
         modelled::run(network, prediction, roofline.as_ref())
     });
+    let modules = match (&modelled, placed) {
+        (Some(model), [only]) => analysis::alignment::modules(&only.timeline, &only.attribution, model),
+        _ => WorkModules::default(),
+    };
     let caveats = match run.model {
         Some(model) if !fit.misfits.is_empty() => vec![fit::caveat(model, &fit)],
         Some(model) => model.caveats(match &run.workload {
@@ -165,7 +172,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     };
     let quality = found.quality.into_iter().chain(differing_workload(&traced, &observed));
     let quality = quality.chain(run.model.and_then(|model| fit::misfit(model, &fit))).collect();
-    Ok(ResolvedSubject { subject, hardware: found.hardware, devices: found.names, quality })
+    Ok(ResolvedSubject { subject, hardware: found.hardware, devices: found.names, quality, modules })
 }
 
 fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, UserError> {

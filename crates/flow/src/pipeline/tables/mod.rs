@@ -96,7 +96,7 @@ fn rank(job: &Path, rank: Option<u32>, sources: &[TraceSource], rows: &RankRows<
     refuse_link(&path)?;
     if path.symlink_metadata().is_ok() {
         let found = origin(&path)?;
-        if !sources.iter().any(|source| source.sha256 == found.1) || sources.len() != 1 {
+        if !matches!(sources, [only] if is_of(only, &found.1)) {
             let (path, found) = (path.display(), found.0);
             return Err(UserError::usage(format!("{path} already exists, from another trace ({found})"))
                 .hint("nothing was overwritten; choose another job name with `--job NAME`"));
@@ -145,7 +145,13 @@ fn write_table(path: &Path, table: Table, rows: &RankRows<'_>) -> Result<(), Use
     Ok(())
 }
 
-/// Where the rows of a rank come from: the trace, and its SHA-256.
+/// Whether a digest, as tables have it, is that of a trace.
+fn is_of(source: &TraceSource, digest: &str) -> bool {
+    source.digest().is_some_and(|own| own.to_string() == digest)
+        || collect::run::digest(Path::new(&source.path)).is_ok_and(|(_, sha256)| sha256 == digest)
+}
+
+/// Where the rows of a rank come from: the trace, and its digest.
 fn origin(folder: &Path) -> Result<(String, String), UserError> {
     let runs = read(&folder.join(Table::Runs.file_name()), Table::Runs)?;
     let text = |column: &str| runs.text(0, column).unwrap_or_default().to_owned();

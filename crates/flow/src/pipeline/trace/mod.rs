@@ -17,9 +17,10 @@ use analysis::attribution::{self, Attribution};
 use analysis::{Evidence, LaunchCounters, ListedKernel, PlacedTimeline, Trace};
 use types::counter::CounterTable;
 use types::timeline::Timeline;
-use types::view::TimelineView;
+use types::view::{TimelineView, WorkModules};
 use types::{Bytes, Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource, UserError};
 
+pub(crate) use ::report::html::{Drawn, Recorded};
 pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
 use regions::{RegionChoice, device_name};
@@ -34,18 +35,39 @@ pub(crate) struct Placed {
     pub(crate) timeline: Timeline,
     pub(crate) attribution: Attribution,
     pub(crate) rank: Option<u32>,
+    /// The modules of its work, where the model is known.
+    pub(crate) modules: WorkModules,
 }
 
 impl Placed {
-    /// Columns for the page of a run, of at most so many events; absent where nothing happened.
-    pub(crate) fn lanes(&self, most: usize, run: &str) -> Option<String> {
-        ::report::html::lanes(&self.timeline, &self.view(), most, run)
+    fn new(timeline: Timeline, settings: &attribution::AttributionSettings) -> Self {
+        let attribution = attribution::attribute(&timeline, settings);
+        Self { rank: job::rank(&timeline), timeline, attribution, modules: WorkModules::default() }
+    }
+
+    /// With devices as it numbers them.
+    fn of_rank(&self) -> PlacedTimeline<'_> {
+        let Self { timeline, attribution, rank, .. } = self;
+        PlacedTimeline { timeline, attribution, rank: *rank, devices: BTreeMap::new() }
     }
 
     /// Where its rows belong.
     pub(crate) fn view(&self) -> TimelineView<'_> {
-        analysis::view::timeline(&self.timeline, &self.attribution)
+        analysis::view::timeline(&self.timeline, &self.attribution, &self.modules)
     }
+}
+
+/// What pages of a run draw of its timelines; absent where nothing happened. Searches count events where there are more than so many.
+pub(crate) fn drawn(placed: &[Placed], most: usize, run: &str) -> Option<Drawn> {
+    let views: Vec<_> = placed.iter().map(Placed::view).collect();
+    let shown: Vec<_> = placed.iter().zip(&views).map(|(one, view)| (&one.timeline, view)).collect();
+    let clock = analysis::rank_clock(&placed.iter().map(Placed::of_rank).collect::<Vec<_>>());
+    Drawn::new(&shown, &clock, most, run)
+}
+
+/// What the page of a run holds of that: at most so many events.
+pub(crate) fn recorded(placed: &[Placed], most: usize, run: &str) -> Option<Recorded> {
+    drawn(placed, most, run)?.recorded(most)
 }
 
 /// What the files of one run hold.
@@ -84,8 +106,8 @@ impl TraceFiles {
         let mut files = Vec::new();
         for (source, kind) in &self.0 {
             progress(&format!("reading {}", source.name));
-            let (part, sha256) = parts::read(source, kind, &|counter| regions.keeps(counter))?;
-            files.push(listed(source, source.name.clone(), &part, sha256));
+            let (part, blake3) = parts::read(source, kind, &|counter| regions.keeps(counter))?;
+            files.push(listed(source, source.name.clone(), &part, blake3));
             same_file_twice(&files)?;
             if let (Part::Nothing(reason, hint), [(only, _)]) = (&part, self.0.as_slice()) {
                 return Err(UserError::failed(format!("{}: {reason}", only.name)).hint(*hint));
@@ -108,10 +130,7 @@ impl Traces {
     fn place(parts: Parts, sources: Vec<TraceSource>, model: Option<&str>, progress: &mut dyn FnMut(&str)) -> Self {
         progress("attributing device work");
         let settings = attribution::AttributionSettings { model: model.map(str::to_owned), ..Default::default() };
-        let place = |(_, timeline): (String, Timeline)| {
-            let attribution = attribution::attribute(&timeline, &settings);
-            Placed { rank: job::rank(&timeline), timeline, attribution }
-        };
+        let place = |(_, timeline): (String, Timeline)| Placed::new(timeline, &settings);
         let mut quality = parts.quality;
         quality.extend(job::missing_ranks(parts.timelines.iter().map(|(_, timeline)| timeline)));
         Self {
@@ -133,8 +152,8 @@ impl Traces {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, UserError> {
         let source = Source::open(path, progress)?;
-        let (part, sha256) = parts::read(&source, &parts::kind(&source)?, &|_| false)?;
-        let file = listed(&source, name.to_owned(), &part, sha256);
+        let (part, blake3) = parts::read(&source, &parts::kind(&source)?, &|_| false)?;
+        let file = listed(&source, name.to_owned(), &part, blake3);
         let mut parts = Parts::default();
         parts.add(name, part)?;
         parts.join_captures()?;
@@ -159,7 +178,8 @@ impl Traces {
             format: timeline.format.name().to_owned(),
             tool: timeline.tool.clone(),
             bytes: source.size(),
-            sha256: source.digest(),
+            blake3: Some(source.digest()),
+            sha256: None,
             rank: None,
         };
         let files = names.iter().zip(&sources).map(file).collect();
@@ -169,18 +189,10 @@ impl Traces {
         Ok(Self::place(parts, files, model, progress))
     }
 
-    /// The timeline, where there is one.
-    pub(crate) fn timeline(&self) -> Option<&Placed> {
-        match self.placed.as_slice() {
-            [only] => Some(only),
-            _ => None,
-        }
-    }
-
     /// Timelines with the names of their devices, as far as those are known.
     pub(crate) fn timelines(&self, devices: &[BTreeMap<u32, DeviceId>]) -> Vec<PlacedTimeline<'_>> {
         let placed = |(place, one)| {
-            let (Placed { timeline, attribution, rank }, devices): (&Placed, _) = (one, devices.get(place));
+            let (Placed { timeline, attribution, rank, .. }, devices): (&Placed, _) = (one, devices.get(place));
             PlacedTimeline { timeline, attribution, rank: *rank, devices: devices.cloned().unwrap_or_default() }
         };
         self.placed.iter().enumerate().map(placed).collect()
@@ -246,27 +258,24 @@ pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, UserError> {
 /// The same, placed.
 pub(crate) fn placed(paths: &[PathBuf], model: Option<&str>) -> Result<Vec<Placed>, UserError> {
     let settings = attribution::AttributionSettings { model: model.map(str::to_owned), ..Default::default() };
-    let place = |timeline: Timeline| {
-        let attribution = attribution::attribute(&timeline, &settings);
-        Placed { rank: job::rank(&timeline), timeline, attribution }
-    };
-    Ok(timelines(paths)?.into_iter().map(place).collect())
+    Ok(timelines(paths)?.into_iter().map(|timeline| Placed::new(timeline, &settings)).collect())
 }
 
-fn listed(source: &Source, path: String, part: &Part, sha256: String) -> TraceSource {
+fn listed(source: &Source, path: String, part: &Part, blake3: String) -> TraceSource {
     TraceSource {
         path,
         format: part.format().to_owned(),
         tool: part.tool(),
         bytes: source.size(),
-        sha256,
+        blake3: Some(blake3),
+        sha256: None,
         rank: part.rank(),
     }
 }
 
 fn same_file_twice(files: &[TraceSource]) -> Result<(), UserError> {
     for (index, file) in files.iter().enumerate() {
-        if let Some(first) = files[..index].iter().find(|other| other.sha256 == file.sha256) {
+        if let Some(first) = files[..index].iter().find(|other| other.blake3 == file.blake3) {
             return Err(parts::not_one_run(&first.path, &file.path, "they have the same contents"));
         }
     }

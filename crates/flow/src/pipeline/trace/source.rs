@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use collect::run::sha256;
+use collect::run::blake3;
 use collect::spill::MappedInput;
 use ingest::detect::{Format, identify};
 use memmap2::Mmap;
@@ -65,9 +65,9 @@ impl Source {
         Bytes::new(self.stored().len() as u64)
     }
 
-    /// Digest of the file.
+    /// BLAKE3 of the file.
     pub(super) fn digest(&self) -> String {
-        sha256(self.stored())
+        blake3(self.stored())
     }
 
     /// The file, for messages that want a path.

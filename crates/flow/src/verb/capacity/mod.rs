@@ -159,6 +159,8 @@ pub fn keep(capacity: &Capacity, config_yaml: &str, request: RunRequest) -> Resu
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json(JSON, capacity)?;
         folder.write_file(PAGE, report::pages::capacity::page(capacity).markdown().as_bytes())?;
+        let html = report::html::capacity_page(capacity, Some(folder.manifest()));
+        folder.write_file("report.html", html.as_bytes())?;
         folder.end_step("capacity")?;
         Ok(((), Vec::new()))
     })?;

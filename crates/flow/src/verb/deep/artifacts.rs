@@ -17,7 +17,7 @@ use crate::pipeline::{folder::assumptions, model::analytic, recorded::provenance
 pub(super) struct About<'a> {
     pub(super) request: &'a DeepRequest,
     pub(super) hardware: Option<&'a Hardware>,
-    pub(super) timeline: Option<&'a Placed>,
+    pub(super) timelines: &'a [Placed],
 }
 
 /// What is known before anything runs.
@@ -57,7 +57,7 @@ pub(super) fn write(
     environment: &Environment,
     subject: &About<'_>,
 ) -> Result<(), UserError> {
-    let About { request, hardware, timeline } = subject;
+    let About { request, hardware, timelines } = subject;
     let mut assumptions = assumptions::of_trace(metrics, *hardware);
     let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
     assumptions.profiling.extend([
@@ -71,7 +71,7 @@ pub(super) fn write(
     let written = analytic::write_traced(folder, metrics, request.subject.model.as_ref(), *hardware);
     bundle::write(
         folder,
-        &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows, timeline: *timeline },
+        &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows, timelines },
     )?;
     written.map_err(|error| wrong_key("static_analysis", &error))
 }

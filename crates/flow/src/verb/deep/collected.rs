@@ -133,7 +133,7 @@ pub(super) fn report(
     if let Some(choice) = &all.region_choice {
         regions::write(folder, request, tools, hardware, choice, &all.ranges)?;
     }
-    let about = artifacts::About { request, hardware, timeline: recorded.traces.timeline() };
+    let about = artifacts::About { request, hardware, timelines: &recorded.traces.placed };
     artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
     folder.end_step("report")?;
     Ok((metrics, kernels, reasons))

@@ -169,6 +169,9 @@ fn fill(
     }
     let operators = operators(folder, request, &mut all, progress)?;
     let resolved = subject(folder, request, named, &traces)?;
+    if let [only] = traces.placed.as_mut_slice() {
+        only.modules = resolved.modules.clone();
+    }
     all.missing.extend(traces.missing.iter().cloned());
     let recorded = Recorded { traces: &traces, operators: operators.as_ref() };
     let first = metrics(&resolved, &recorded, &all);

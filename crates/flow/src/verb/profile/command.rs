@@ -98,7 +98,7 @@ fn fill(
             progress(Progress::Doing("recording: one more run with the collector"));
             let recorded = recorded::pass(folder, request, stop, progress)?;
             missing.extend(recorded.missing.iter().cloned());
-            let metrics = recorded.metrics(folder.id(), request, command)?;
+            let metrics = recorded.metrics(folder, request, command)?;
             folder.end_step("record")?;
             metrics
         }
@@ -114,7 +114,7 @@ fn fill(
     let assumptions = assumptions(&metrics, request);
     bundle::write(
         folder,
-        &Bundle { metrics: &metrics, environment, assumptions, kernels: None, operator_rows: None, timeline: None },
+        &Bundle { metrics: &metrics, environment, assumptions, kernels: None, operator_rows: None, timelines: &[] },
     )?;
     folder.end_step("report")?;
     Ok((metrics, missing))

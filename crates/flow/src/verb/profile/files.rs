@@ -33,7 +33,7 @@ pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<
     let assumptions = assumptions(files);
     Ok(bundle::write(
         folder,
-        &Bundle { metrics, environment, assumptions, kernels: None, operator_rows, timeline: None },
+        &Bundle { metrics, environment, assumptions, kernels: None, operator_rows, timelines: &[] },
     )?)
 }
 

@@ -22,6 +22,7 @@ use super::{Profile, ranks, torch_evidence};
 use crate::RunRequest;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::progress::Progress;
+use crate::pipeline::recorded::provenance;
 use crate::pipeline::{device::hardware, device::machine, model::analytic};
 use crate::runner::error::{driver as driver_failed, wrong_setting};
 use crate::runner::inputs::{self, Inputs};
@@ -145,6 +146,7 @@ fn fill(
     let missing = processed.missing;
     let metrics = processed.metrics;
     folder.write_json("metrics.json", &metrics)?;
+    provenance::write_modules(folder, &processed.modules)?;
     folder.end_step("analyse")?;
 
     progress(Progress::Doing("writing reports"));

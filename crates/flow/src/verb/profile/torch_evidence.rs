@@ -7,6 +7,7 @@ use analysis::{Evidence, InputRoofline, InputWork, PlainRuns, RankRuns, Subject}
 use collect::tool::torch::PassName;
 use meter::{Roofline, matrix_dtypes, predict};
 use report::pages::run::Setting;
+use types::view::WorkModules;
 use types::{
     Caveat, Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, Facts, FlopCheck, Flops, Hardware,
     InputFacts, Metrics, Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, Remark, RunHeader,
@@ -32,6 +33,8 @@ pub(super) struct Processed {
     pub(super) workload: Option<Workload>,
     pub(super) hardware: Option<Hardware>,
     pub(super) missing: Vec<String>,
+    /// The modules of the device work of the profiled pass.
+    pub(super) modules: WorkModules,
 }
 
 /// The metrics of a session, with the trace of its profiled pass and the other ranks where there are any.
@@ -49,9 +52,9 @@ pub(super) fn metrics(
     let traces = traces(run, trace, progress)?;
     missing.extend(traces.iter().flat_map(|traces| traces.missing.iter().cloned()));
     let traced = traces.as_ref().map(|traces| resolved(run, run_id, &modelled, &device, traces)).transpose()?;
-    let (of_trace, names) = match traced {
-        Some(ResolvedSubject { subject, devices, .. }) => (subject, devices),
-        None => (Subject::default(), Vec::new()),
+    let (of_trace, names, modules) = match traced {
+        Some(ResolvedSubject { subject, devices, modules, .. }) => (subject, devices, modules),
+        None => (Subject::default(), Vec::new(), WorkModules::default()),
     };
     let subject = subject(run, run_id, &modelled, &device, of_trace);
     let mut evidence = Evidence { ranks, missing, ..evidence(run, &modelled, traces.as_ref(), &names) };
@@ -60,7 +63,7 @@ pub(super) fn metrics(
     }
     let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
     let workload = modelled.workloads.into_iter().next().map(|(_, workload)| workload);
-    Ok(Processed { metrics, workload, hardware: device.hardware, missing: evidence.missing })
+    Ok(Processed { metrics, workload, hardware: device.hardware, missing: evidence.missing, modules })
 }
 
 /// What the driver was asked for and did not do.

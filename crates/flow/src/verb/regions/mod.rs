@@ -273,8 +273,8 @@ impl RegionRun<'_> {
         let overview = report::pages::regions::overview_page(&report);
         folder.write_file(&RunPageKind::Regions.file(), overview.markdown().as_bytes())?;
         folder_of_regions::write(folder, &report, &rolled, captures.iter().map(|captured| &captured.table))?;
-        let lanes = Err("`llm-perf regions` reads counters and does not record a timeline");
-        bundle::write_page(folder, &metrics, &[(RunPageKind::Regions, overview)], lanes)?;
+        let recorded = Err("`llm-perf regions` reads counters and does not record a timeline");
+        bundle::write_page(folder, &metrics, &[(RunPageKind::Regions, overview)], recorded)?;
         folder.end_step("report")?;
         Ok((report, metrics, missing))
     }

@@ -1,7 +1,7 @@
 //! `serve`: a load on a server, measured at its client and joined to the steps and kernels of the server.
 //!
 //! The load runs twice: plain, which the latencies are of, and once more in part while the server is recorded, by its own profiler or
-//! by our collector, which the parts of every request are of. How much slower the second is stands beside it.
+//! by our collector, which the parts of every request are of. The report states by how much recording slowed the second.
 
 mod engine;
 mod pages;
@@ -311,7 +311,7 @@ fn fill(
         let subject = Subject { run: RunHeader { model: request.subject.model_id(), ..header }, ..Subject::default() };
         let evidence = Evidence { requests: Some(joined), missing: missing.clone(), ..Evidence::default() };
         let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
-        write(folder, request, environment, &metrics, None, None)?;
+        write(folder, request, environment, &metrics, &[], None)?;
         return Ok((metrics, missing));
     };
     let mut doing = |what: &str| progress(Progress::Doing(what));
@@ -335,7 +335,7 @@ fn fill(
         imported::analyse(folder.id(), traces, &request.subject, named, &request.regions, Some(&requests))?;
     missing.append(&mut traces.missing);
     analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref())?;
-    write(folder, request, environment, &metrics, traces.timeline(), hardware.as_ref())?;
+    write(folder, request, environment, &metrics, &traces.placed, hardware.as_ref())?;
     Ok((metrics, missing))
 }
 
@@ -344,12 +344,15 @@ fn write(
     request: &ServeRequest,
     environment: &Environment,
     metrics: &Metrics,
-    timeline: Option<&crate::pipeline::trace::Placed>,
+    timelines: &[crate::pipeline::trace::Placed],
     hardware: Option<&Hardware>,
 ) -> Result<(), UserError> {
     folder.write_json("metrics.json", metrics)?;
     let assumptions = assumptions(metrics, request, hardware);
-    bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: None, operator_rows: None, timeline })?;
+    bundle::write(
+        folder,
+        &Bundle { metrics, environment, assumptions, kernels: None, operator_rows: None, timelines },
+    )?;
     folder.end_step("report")?;
     Ok(())
 }

@@ -4,7 +4,7 @@ mod figures;
 mod frontier;
 mod layouts;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 pub use frontier::layouts_chart;
 pub use layouts::{layouts_page, layouts_terminal};
@@ -71,22 +71,7 @@ pub fn page(capacity: &Capacity) -> Page {
 
 fn head(page: &mut Page, capacity: &Capacity) {
     page.callout(READ_FIRST, caveats(capacity));
-    let server = &capacity.server;
-    page.facts([
-        (
-            "model",
-            Some(format!(
-                "{}, {} parameters",
-                prose(&capacity.model.model_id),
-                grouped(capacity.model.parameters.total)
-            )),
-        ),
-        ("server", Some(settings(server))),
-        ("memory", Some(format!("{} of weights, {} of KV cache", server.weights_bytes, server.kv_bytes))),
-        ("load", Some(load(capacity))),
-        ("target", capacity.load.objective.as_ref().map(objective)),
-        ("highest load", highest(capacity)),
-    ]);
+    page.facts(about(capacity));
     page.table(&latencies(capacity));
     if !capacity.measured.is_empty() {
         page.table(&measured(capacity));
@@ -101,10 +86,39 @@ fn head(page: &mut Page, capacity: &Capacity) {
     }
 }
 
+/// Model, server and load.
+pub(crate) fn about(capacity: &Capacity) -> Vec<(&'static str, Option<String>)> {
+    let server = &capacity.server;
+    vec![
+        (
+            "model",
+            Some(format!(
+                "{}, {} parameters",
+                prose(&capacity.model.model_id),
+                grouped(capacity.model.parameters.total)
+            )),
+        ),
+        ("server", Some(settings(server))),
+        ("memory", Some(format!("{} of weights, {} of KV cache", server.weights_bytes, server.kv_bytes))),
+        ("load", Some(load(capacity))),
+        ("target", capacity.load.objective.as_ref().map(objective)),
+        ("highest load", highest(capacity)),
+    ]
+}
+
 /// What a reader must know before the first number.
-fn caveats(capacity: &Capacity) -> Vec<String> {
-    let assumed = (capacity.origin == Origin::Assumed)
-        .then(|| format!("The forecast rests at least partly on assumptions: {}.", prose(&capacity.basis)));
+pub(crate) fn caveats(capacity: &Capacity) -> Vec<String> {
+    assumed(capacity).into_iter().chain(of_load(capacity)).collect()
+}
+
+/// What the forecast is assumed to be like.
+pub(crate) fn assumed(capacity: &Capacity) -> Option<String> {
+    (capacity.origin == Origin::Assumed)
+        .then(|| format!("The forecast rests at least partly on assumptions: {}.", prose(&capacity.basis)))
+}
+
+/// What of the load and of its server is not as one may think.
+pub(crate) fn of_load(capacity: &Capacity) -> impl Iterator<Item = String> {
     let refused = (capacity.load.refused > 0).then(|| {
         let of = count(capacity.load.requests, "request");
         let tokens = grouped(capacity.server.kv_blocks * capacity.server.block_size);
@@ -127,7 +141,7 @@ fn caveats(capacity: &Capacity) -> Vec<String> {
         let times = times_counted(capacity.figures.preemptions.value);
         format!("The KV cache is too small for this load: requests are preempted {times} and computed again.")
     });
-    [assumed, ignored, failed, refused, preempted].into_iter().flatten().collect()
+    [ignored, failed, refused, preempted].into_iter().flatten()
 }
 
 fn times_counted(number: f64) -> String {
@@ -159,7 +173,8 @@ fn settings(server: &SimulatedServer) -> String {
     )
 }
 
-fn origin(capacity: &Capacity) -> String {
+/// What the figures rest on.
+pub(crate) fn origin(capacity: &Capacity) -> String {
     let is_calibrated = !capacity.assumptions.contains(&CapacityAssumption::NotCalibrated);
     let covers =
         || format!(", which covers {} of the device time of typical steps", percent(Some(capacity.calibrated_share)));

@@ -15,7 +15,7 @@ fn latency(mean: f64) -> LatencyForecast {
 }
 
 /// A hundred requests of an eight-billion-parameter model.
-pub(super) fn capacity() -> Capacity {
+pub(crate) fn capacity() -> Capacity {
     let moment =
         |at: u64| LoadMoment { at_ms: at as f64 * 100.0, batch: 1 + at % 20, waiting: at % 3, kv: at as f64 / 2e3 };
     let request = |at: u64| RequestForecast {

@@ -40,11 +40,6 @@ impl Advice<'_> {
         self.latency.or(self.saves)
     }
 
-    /// What it mends.
-    pub(super) fn claim(&self) -> Option<String> {
-        claim(self.findings[0])
-    }
-
     /// What it would give.
     fn gain(&self) -> String {
         match (self.saves, &self.findings[0].saving, self.latency) {
@@ -97,11 +92,18 @@ pub(super) fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     all
 }
 
-/// The finding that is called the problem: under a load what matters most, else the first warning, else what saves most.
+/// The finding that is called the problem: under a load what matters most, else the first warning, else what saves most. A warning
+/// about which little can be done comes after advice that saves much.
 pub(super) fn main_finding<'a>(run: &'a RunView<'a>, advice: &[Advice<'a>]) -> Option<&'a FindingView<'a>> {
     let first = advice.first();
     let of_requests = first.filter(|_| advice.iter().any(|one| one.latency.is_some()));
-    let warning = || run.findings.iter().find(|view| view.finding.severity > Severity::Info);
+    let is_large = |share: Option<f64>| share.is_none_or(|share| share >= WORTH_A_PROBLEM);
+    let is_first_large = first.is_some_and(|one| one.saves.is_some() && is_large(one.saves));
+    let comes_first = |view: &&FindingView<'_>| {
+        let is_warning = view.finding.severity > Severity::Info;
+        is_warning && (!is_first_large || is_large(view.finding.saving.saves_share))
+    };
+    let warning = || run.findings.iter().find(comes_first);
     of_requests.map(|one| one.findings[0]).or_else(warning).or(first.map(|one| one.findings[0]))
 }
 

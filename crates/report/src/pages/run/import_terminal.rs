@@ -134,7 +134,7 @@ fn coverage(coverage: &types::WorkCoverage) -> String {
         (marked, _) => format!("{} in stages", percent(marked)),
     };
     let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
-    let graphs = coverage.graph_share.map(|share| format!("; {} launched by CUDA graphs", percent(Some(share))));
+    let graphs = coverage.graph_share.map(|share| format!("; {} launched by graphs", percent(Some(share))));
     let (operators, graphs) = (operators.unwrap_or_default(), graphs.unwrap_or_default());
     let none = percent(coverage.unattributed_share);
     format!("{stages}, {none} outside stages{operators}{graphs} (of device time)")

@@ -91,7 +91,7 @@ pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
 /// The files.
 pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
     page.heading("Sources");
-    let mut table = Table::new("file | format | written by | >rank | >size | SHA-256");
+    let mut table = Table::new("file | format | written by | >rank | >size | digest");
     for source in &facts.sources {
         table.row([
             code(&source.path),
@@ -99,7 +99,7 @@ pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
             source.tool.as_deref().map_or(UNKNOWN.to_owned(), prose),
             known(source.rank),
             source.bytes.to_string(),
-            code(&source.sha256),
+            source.digest().map_or(UNKNOWN.to_owned(), |digest| code(&digest.to_string())),
         ]);
     }
     page.table(&table);
@@ -192,7 +192,7 @@ pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
     }
     table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
     if coverage.graph_share.is_some() {
-        table.row(["launched by CUDA graphs".to_owned(), percent(coverage.graph_share)]);
+        table.row(["launched by graphs".to_owned(), percent(coverage.graph_share)]);
     }
     page.table(&table);
 }

@@ -79,7 +79,12 @@ pub(crate) fn no_utilisation(run: &RunView<'_>) -> String {
     let text = match (run.utilisation_missing, &run.metrics.run.model) {
         (Some(counter), _) => format!("MFU and MBU are unknown. {}.", sentence(counter.remedy.trim_end_matches('.'))),
         (None, None) => "MFU and MBU are unknown: no model is named, so its work cannot be modelled.".to_owned(),
-        (None, Some(_)) => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
+        (None, Some(_)) if run.metrics.devices.iter().all(|device| device.hardware.is_none()) => {
+            "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned()
+        }
+        (None, Some(_)) => {
+            "MFU and MBU are unknown: nothing recorded says what the device processed, by stage or by step.".to_owned()
+        }
     };
     let rates = imported_facts(run.metrics).is_some() && has_rates(run.metrics);
     text + if rates {

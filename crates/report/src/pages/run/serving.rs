@@ -3,7 +3,7 @@
 use types::view::{PartView, RunView, ServingView};
 use types::{Latency, LoadEnergy, Quantile, ServedLoad, ServedRequest, Serving};
 
-use super::advice::advice;
+use super::advice::{advice, problem};
 use crate::render::text::code;
 use crate::render::{Page, Table};
 use crate::words::kind::Phrase;
@@ -74,8 +74,9 @@ pub(super) fn terminal(page: &mut Page, run: &RunView<'_>) {
     let Some(view) = &run.serving else { return };
     page.paragraph(&answer(view));
     whereabouts(view).iter().for_each(|text| page.paragraph(text));
-    if let Some(first) = advice(run).first() {
-        first.claim().iter().for_each(|text| page.paragraph(&format!("problem: {text}")));
+    let advice = advice(run);
+    problem(run, &advice).iter().for_each(|text| page.paragraph(&format!("problem: {text}")));
+    if let Some(first) = advice.first() {
         page.paragraph(&format!("what to do: {}", first.said()));
     }
     latencies(page, view, false);
@@ -168,7 +169,7 @@ fn trust(run: &RunView<'_>, view: &ServingView<'_>) -> Vec<String> {
     let agreement = match join.steps_agreeing {
         Some(agreeing) => format!("; the number of sequences agrees in {} of {steps}.", grouped(agreeing)),
         None => format!(
-            " ({steps} in all). The server does not annotate its steps: which requests each one processes is inferred from when their \
+            " ({steps} in total). The server does not annotate its steps: which requests each one processes is inferred from when their \
              output arrived, and parts may be off by some percent."
         ),
     };

@@ -158,7 +158,7 @@ fn limits(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use analysis::view::run;
-    use types::Metrics;
+    use types::{Facts, Finding, Metrics, Severity};
 
     use super::*;
     use crate::pages::run::sample;
@@ -181,6 +181,29 @@ mod tests {
         };
         assert_ne!(section(&sample::metrics()), section(&sample::without_peak()));
         assert!(section(&sample::empty()).contains("No change with a worthwhile saving is known."));
+    }
+
+    #[test]
+    fn a_warning_about_which_little_can_be_done_is_not_the_problem_beside_much_that_can() {
+        let finding = |rule: &str, severity, share: Option<f64>| {
+            let mut finding = Finding::new(rule, severity, None, Facts::new());
+            finding.evidence = vec![format!("It is {rule}.")];
+            finding.saving.saves_ns = share.map(|share| Nanos::new((share * 1e6) as i64));
+            finding.saving.saves_share = share;
+            finding
+        };
+        let problem = |warned: Option<f64>, gaps: f64| {
+            let mut metrics = sample::empty();
+            metrics.conclusions.findings = vec![
+                finding("exposed-communication", Severity::Warning, warned),
+                finding("launch-gaps", Severity::Info, Some(gaps)),
+            ];
+            text(&metrics).split("**The problem.** It is ").nth(1).unwrap().split('.').next().unwrap().to_owned()
+        };
+        assert_eq!(problem(Some(0.015), 0.118), "launch-gaps");
+        assert_eq!(problem(Some(0.015), 0.03), "exposed-communication");
+        assert_eq!(problem(Some(0.06), 0.118), "exposed-communication");
+        assert_eq!(problem(None, 0.118), "exposed-communication", "what it saves is unknown");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use types::{Collector, Environment, Metrics, Nanos, QualityCounter, RunHeader, S
 use super::CommandRequest;
 use super::turns::Runner;
 use crate::pipeline::progress::Progress;
+use crate::pipeline::recorded::provenance;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::target::no_command;
 use crate::pipeline::trace::Traces;
@@ -92,13 +93,14 @@ impl RecordedRun {
     /// are of one thing; the plain runs stay in `command`.
     pub(super) fn metrics(
         self,
-        run_id: &str,
+        folder: &mut RunFolder,
         request: &CommandRequest,
         command: CommandRuns,
     ) -> Result<Metrics, UserError> {
         let overhead = Some(command_overhead(&command, self.wall));
+        let run_id = folder.id().to_owned();
         let Some(traces) = &self.traces else {
-            let subject = Subject { run: header(run_id), ..Subject::default() };
+            let subject = Subject { run: header(&run_id), ..Subject::default() };
             let (command, quality, missing) = (Some(command), self.quality, self.missing);
             return Ok(crate::pipeline::metrics::metrics(
                 &subject,
@@ -107,7 +109,7 @@ impl RecordedRun {
         };
         let named = request.subject.named_hardware()?;
         let traced = TracedRun {
-            run_id,
+            run_id: &run_id,
             engine: Some("command".to_owned()),
             weights: None,
             model: request.subject.model.as_ref(),
@@ -116,7 +118,8 @@ impl RecordedRun {
             config_dir: request.subject.config_dir.as_deref(),
             rate_may_lack: true,
         };
-        let ResolvedSubject { subject, devices, quality, .. } = resolve(&traced, traces)?;
+        let ResolvedSubject { subject, devices, quality, modules, .. } = resolve(&traced, traces)?;
+        provenance::write_modules(folder, &modules)?;
         let mut evidence = traces.evidence(&devices);
         if let Some(trace) = &mut evidence.trace {
             trace.recorded_here = true;
