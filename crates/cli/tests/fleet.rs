@@ -207,7 +207,7 @@ fn two_ranks_of_a_gpu_meet_on_one_clock_and_the_one_with_more_layers_is_late() {
     assert_eq!(job["collectives"][0]["calls"], 20);
     let evidence = job["findings"][0]["evidence"].to_string();
     assert!(
-        evidence.contains("last to reach 20 of 20 collectives") && evidence.contains("Its compute time is"),
+        evidence.contains("arrives last in 20 of 20 collectives") && evidence.contains("Its compute time is"),
         "{evidence}"
     );
 }

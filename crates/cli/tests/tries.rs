@@ -128,8 +128,8 @@ fn time_that_is_over_leaves_the_rest_untried_and_says_so() {
 #[test]
 fn what_cannot_be_tried_is_refused_before_anything_starts() {
     let cases = [
-        ("last-logit", "`last-logit` is no remedy; there are last-logits, attention-sdpa"),
-        ("last-logits,,batch-2", "`` is no remedy"),
+        ("last-logit", "unknown remedy `last-logit`; expected one of last-logits, attention-sdpa"),
+        ("last-logits,,batch-2", "unknown remedy ``"),
         ("batch-64", "a batch has 2 to 32 sequences"),
         ("cuda-graph", "remedy `cuda-graph` requires the torch engine, but this run uses native"),
         ("batch-2+batch-4", "`batch-2` and `batch-4` exclude each other"),

@@ -39,7 +39,7 @@ pub enum ReportError {
     },
 
     /// A name no document has.
-    #[error("there is no schema `{name}`")]
+    #[error("unknown schema `{name}`")]
     UnknownSchema {
         /// The name as given.
         name: String,
@@ -81,7 +81,7 @@ impl Failure for ReportError {
             }
             Self::UnknownSchema { nearest: Some(nearest), .. } => Some(format!("did you mean `{nearest}`?")),
             Self::UnknownSchema { nearest: None, .. } | Self::SchemaNotText { .. } => {
-                Some("`llm-perf schema` lists the schemas there are".to_owned())
+                Some("`llm-perf schema` lists all schemas".to_owned())
             }
             Self::UnknownVersion { found, known } if found.version() > known.version() => {
                 Some("it belongs to a newer llm-perf; update this one".to_owned())

@@ -202,7 +202,7 @@ fn unique(document: &Value, list: &str, keys: &[&str]) -> Vec<(String, String)> 
 fn refers(document: &Value, from: &str, to: &str) -> Vec<(String, String)> {
     let known: HashSet<&Value> = select(document, to).into_iter().map(|(_, value)| value).collect();
     let unknown = select(document, from).into_iter().filter(|(_, value)| !value.is_null() && !known.contains(value));
-    unknown.map(|(pointer, value)| (pointer, format!("{value} is no {to}"))).collect()
+    unknown.map(|(pointer, value)| (pointer, format!("{value} is not in {to}"))).collect()
 }
 
 fn keys_refer(document: &Value, from: &str, to: &str) -> Vec<(String, String)> {
@@ -210,7 +210,7 @@ fn keys_refer(document: &Value, from: &str, to: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (pointer, map) in select(document, from) {
         for key in map.as_object().into_iter().flat_map(|map| map.keys()).filter(|key| !known.contains(key.as_str())) {
-            found.push((format!("{pointer}/{}", escaped(key)), format!("{key:?} is no {to}")));
+            found.push((format!("{pointer}/{}", escaped(key)), format!("{key:?} is not in {to}")));
         }
     }
     found
@@ -360,9 +360,9 @@ mod tests {
     #[test]
     fn a_reference_to_nothing_is_found_and_null_refers_to_nothing() {
         let document = json!({"a": [{"id": "x", "up": null}, {"id": "y", "up": "x"}, {"id": "z", "up": "w"}]});
-        assert_eq!(found(Refers("/a/*/up", "/a/*/id"), &document), [r#"/a/2/up: "w" is no /a/*/id"#]);
+        assert_eq!(found(Refers("/a/*/up", "/a/*/id"), &document), [r#"/a/2/up: "w" is not in /a/*/id"#]);
         let maps = json!({"m": {"a/b": 1, "c": 2}, "names": ["c"]});
-        assert_eq!(found(KeysRefer("/m", "/names/*"), &maps), [r#"/m/a~1b: "a/b" is no /names/*"#]);
+        assert_eq!(found(KeysRefer("/m", "/names/*"), &maps), [r#"/m/a~1b: "a/b" is not in /names/*"#]);
     }
 
     #[test]

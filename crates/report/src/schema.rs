@@ -47,15 +47,15 @@ mod tests {
         let names =
             ["metrcs", "llm-perf/metric/1", "llm-perf/metrics/2", "Manifest", "env", "zzz", "", "llm-perf/", "x/y/z"];
         insta::assert_snapshot!(names.map(refused).join("\n"), @r"
-        there is no schema `metrcs`; did you mean `llm-perf/metrics/1`?
-        there is no schema `llm-perf/metric/1`; did you mean `llm-perf/metrics/1`?
+        unknown schema `metrcs`; did you mean `llm-perf/metrics/1`?
+        unknown schema `llm-perf/metric/1`; did you mean `llm-perf/metrics/1`?
         the schema is llm-perf/metrics/2, this llm-perf knows llm-perf/metrics/1; it belongs to a newer llm-perf; update this one
-        there is no schema `Manifest`; did you mean `llm-perf/manifest/1`?
-        there is no schema `env`; did you mean `llm-perf/environment/1`?
-        there is no schema `zzz`; `llm-perf schema` lists the schemas there are
-        there is no schema ``; `llm-perf schema` lists the schemas there are
-        there is no schema `llm-perf/`; `llm-perf schema` lists the schemas there are
-        there is no schema `x/y/z`; `llm-perf schema` lists the schemas there are
+        unknown schema `Manifest`; did you mean `llm-perf/manifest/1`?
+        unknown schema `env`; did you mean `llm-perf/environment/1`?
+        unknown schema `zzz`; `llm-perf schema` lists all schemas
+        unknown schema ``; `llm-perf schema` lists all schemas
+        unknown schema `llm-perf/`; `llm-perf schema` lists all schemas
+        unknown schema `x/y/z`; `llm-perf schema` lists all schemas
         ");
     }
 }

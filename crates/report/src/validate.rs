@@ -133,9 +133,9 @@ mod tests {
         the document is null, not an object with a `schema` field
         the document has no `schema` field
         the `schema` field is a number, not text such as "llm-perf/metrics/1"
-        there is no schema `llm-perf/metric/1`
+        unknown schema `llm-perf/metric/1`
         the schema is llm-perf/metrics/2, this llm-perf knows llm-perf/metrics/1
-        there is no schema `https://json-schema.org/x`
+        unknown schema `https://json-schema.org/x`
         not JSON: trailing characters at line 1 column 4
         "#);
     }

@@ -170,7 +170,7 @@ fn load(arguments: &Arguments) -> Result<(Arrivals, Prompts, usize), UserError> 
 }
 
 fn key(variable: &str) -> Result<String, UserError> {
-    std::env::var(variable).map_err(|_| UserError::usage(format!("the variable {variable} is not set or no text")))
+    std::env::var(variable).map_err(|_| UserError::usage(format!("the variable {variable} is not set, or not UTF-8")))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -70,7 +70,7 @@ pub struct Remedies(Vec<Remedy>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemedyError {
     /// Nobody knows it.
-    #[error("`{name}` is no remedy; there are {}", NAMES.join(", "))]
+    #[error("unknown remedy `{name}`; expected one of {}", NAMES.join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -408,10 +408,10 @@ mod tests {
     fn what_is_no_remedy_names_those_that_are() {
         let error = "cuda-graphs".parse::<Remedies>().unwrap_err().to_string();
         assert!(
-            error.starts_with("`cuda-graphs` is no remedy; there are last-logits,") && error.contains("cuda-graph,")
+            error.starts_with("unknown remedy `cuda-graphs`; expected one of last-logits,") && error.contains("cuda-graph,")
         );
         for (name, part) in
-            [("batch-1", "2 to 32"), ("batch-33", "2 to 32"), ("threads-0", "1 or more"), ("", "is no remedy")]
+            [("batch-1", "2 to 32"), ("batch-33", "2 to 32"), ("threads-0", "1 or more"), ("", "unknown remedy")]
         {
             assert!(name.parse::<Remedies>().unwrap_err().to_string().contains(part), "{name}");
         }

@@ -139,7 +139,7 @@ impl FromStr for Objective {
                 "tpot" => objective.tpot_ns = limit,
                 "itl" => objective.itl_ns = limit,
                 "e2el" => objective.e2el_ns = limit,
-                _ => return Err(format!("`{name}` is none of ttft, tpot, itl, e2el")),
+                _ => return Err(format!("unknown latency `{name}`; expected ttft, tpot, itl or e2el")),
             }
         }
         if objective == Self::default() { Err("name a latency, such as ttft=200ms".to_owned()) } else { Ok(objective) }
