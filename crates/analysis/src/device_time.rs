@@ -216,7 +216,8 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
 fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
     let timeline = placed.timeline;
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
-    const PLACED: [IdleCause; 3] = [IdleCause::HostWork, IdleCause::HostUnknown, IdleCause::Compiling];
+    const PLACED: [IdleCause; 4] =
+        [IdleCause::HostWork, IdleCause::HostUnknown, IdleCause::Compiling, IdleCause::DataLoading];
     let mut placed_spans = PLACED.map(|_| Vec::new());
     const LAUNCHED: [IdleCause; 3] = [IdleCause::BetweenKernels, IdleCause::Queued, IdleCause::HostUnknown];
     let mut launched = LAUNCHED.map(|_| BTreeMap::<&str, Nanos>::new());
@@ -241,7 +242,7 @@ fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spa
             spans.extend_from_slice(host.known_within(*gap, *cause).as_slice());
         }
     }
-    let [works, unknown, compiling] = placed_spans.map(|spans| host.places(timeline, spans));
+    let [works, unknown, compiling, loading] = placed_spans.map(|spans| host.places(timeline, spans));
     let [between, queued, after_unknown] = launched.map(before);
     let row = |(cause, (ns, longest_ns))| {
         let inside = match cause {
@@ -250,6 +251,7 @@ fn idle_times(placed: &PlacedTimeline<'_>, host: &Host, rows: &[u32], gaps: &Spa
             IdleCause::HostUnknown if unknown.is_empty() => after_unknown.clone(),
             IdleCause::HostUnknown => unknown.clone(),
             IdleCause::Compiling => compiling.clone(),
+            IdleCause::DataLoading => loading.clone(),
             IdleCause::BetweenKernels => between.clone(),
             IdleCause::Queued => queued.clone(),
             _ => Vec::new(),
@@ -470,6 +472,62 @@ mod tests {
         assert_eq!(first_call(50_000, 3), 6_000_005 - 20_000);
         assert_eq!(first_call(50_000, 2), 0, "two later calls show no usual time");
         assert_eq!(first_call(700_000, 3), 0, "it takes less than ten times as long");
+    }
+
+    #[test]
+    fn a_first_call_with_new_shapes_is_first_use_and_a_slow_second_one_is_not() {
+        // Six calls for 100 keys, the first of them cold, then calls for 101 keys, the first of which takes 6 ms again.
+        let found = |slow: usize| {
+            let launch = |place: i64| Launch {
+                operator: Some("aten::attention"),
+                ..Launch::new(10_000_000 * place + 6_000_000, 10_000_000 * place + 6_010_000, 10_000)
+            };
+            let mut timeline = timeline(130_000_000, &(0..12).map(launch).collect::<Vec<_>>());
+            let signatures = [100, 101].map(|keys| {
+                let signature = types::timeline::OperatorSignature { shapes: vec![vec![keys]], ..Default::default() };
+                timeline.signatures.place_owned(signature)
+            });
+            for (place, operator) in timeline.operators.iter_mut().enumerate() {
+                operator.signature = Some(signatures[place / 6]);
+                let before = if place == slow { 6_000_000 } else { 10_000 };
+                operator.start = Nanos::new(10_000_000 * place as i64 + 6_000_000 - before);
+                operator.duration = Nanos::new(before + 40_000);
+            }
+            cause_of(&divided(&timeline)[0], IdleCause::Compiling)
+        };
+        assert!(found(6) > 5_900_000, "{}", found(6));
+        assert_eq!(found(7), 0);
+    }
+
+    #[test]
+    fn operators_that_compute_on_the_host_are_host_work() {
+        let launches = [Launch::new(0, 10, 90), Launch::new(900_000, 900_010, 100)];
+        let found = |operators: &[(&str, i64, i64)]| {
+            let mut timeline = timeline(1_000_000, &launches);
+            for (name, start, end) in operators {
+                let name = timeline.names.place(name);
+                let (start, duration) = (Nanos::new(*start), Nanos::new(end - start));
+                let thread = types::timeline::ThreadId(0);
+                let kind = OperatorKind::Framework;
+                timeline.operators.push(HostOperator {
+                    kind,
+                    name,
+                    thread,
+                    signature: None,
+                    start,
+                    duration,
+                    call: None,
+                });
+            }
+            let time = divided(&timeline).remove(0);
+            let named = time.idle.iter().find(|idle| idle.cause == IdleCause::HostWork);
+            named.map(|idle| (idle.ns.get(), idle.inside.first().map(|place| place.name.clone())))
+        };
+        // As random numbers made on the host: nothing is launched inside.
+        let random = found(&[("aten::randint", 1_000, 500_000), ("aten::random_", 2_000, 499_000)]);
+        assert_eq!(random, Some((497_000, Some("aten::random_".to_owned()))));
+        assert_eq!(found(&[("aten::relu", 1_000, 100_000)]), None, "short operators are part of launching");
+        assert_eq!(found(&[("aten::linear", 1_000, 950_000)]), None, "it launches what follows");
     }
 
     #[test]

@@ -157,9 +157,10 @@ impl<'a> Reading<'a> {
         // They hold more of each kernel than the timeline does, and nothing after this asks them.
         let mut replays = Replays::new(self.timelines, self.subject.hardware.as_ref(), marks);
         replays.set_plain(&plain_times(self.evidence, &self.timings));
+        let kind = run_kind(self.timelines);
         let run = Run {
             subject: self.subject,
-            kind: run_kind(self.timelines).map(|kind| kind.kind),
+            kind: kind.as_ref(),
             operators: self.operators,
             device: self.device,
             device_time,

@@ -19,6 +19,9 @@ const DIFFUSION: [&str; 4] = ["diffusers/", "xfuser/", "UNet2DConditionModel", "
 /// Words in names of kernels that only a backward pass launches.
 const BACKWARD: [&str; 3] = ["backward", "_bwd", "wgrad"];
 
+/// Why no stages follow from look-ups that show tokens being generated all the same.
+const GENERATING: [&str; 3] = ["stages.several-models", "stages.recomputed", "stages.continued"];
+
 /// Kinds of ranges named.
 const NAMED: usize = 6;
 /// Bytes of the longest name of a range that is told.
@@ -51,6 +54,9 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
         Inference::Done { evidence } => return kind(RunKindName::Generation, evidence.clone()),
         Inference::NotNeeded if stages.iter().any(|stage| stage.stage == Stage::Decode) => {
             return kind(RunKindName::Generation, Remark::new("run-kind.decode-marked", Facts::new()));
+        }
+        Inference::Refused { reason } if GENERATING.contains(&reason.id.as_str()) => {
+            return kind(RunKindName::Generation, reason.clone());
         }
         _ => {}
     }

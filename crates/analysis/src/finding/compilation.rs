@@ -13,7 +13,7 @@ const IDLE: IdleRule =
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     // A capture is recorded to be read beside its replay, and is no cost of it.
-    if run.kind == Some(RunKindName::GraphCapture) {
+    if run.kind() == Some(RunKindName::GraphCapture) {
         Vec::new()
     } else {
         IDLE.check(run, |scope| places(run, scope, &[IdleCause::Compiling]))

@@ -51,11 +51,11 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with_known("awaited", much_awaited)
         .with_known("unhidden", much_awaited.map(|_| unhidden))
         .with_known("above_shortest", much.then_some(above))
-        .with_if("training", run.kind == Some(RunKindName::Training))
+        .with_if("training", run.kind() == Some(RunKindName::Training))
         .with_if("reduces", kernels().any(|group| reduces_alone(&group.name)))
         .with_if(
             "inference",
-            matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
+            matches!(run.kind(), Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
         );
     let mut facts = scheme(run).into_iter().fold(facts, |facts, scheme| facts.with_if(scheme, true));
     let is_described = |row: &CollectiveSummary| row.bytes.is_some() || row.group_size.is_some();

@@ -18,7 +18,7 @@ pub(super) const RULE: &str = "launch-bound";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     // What is launched into a capture is on its way into a graph.
-    let Some(device) = run.device.filter(|_| run.kind != Some(RunKindName::GraphCapture)) else { return Vec::new() };
+    let Some(device) = run.device.filter(|_| run.kind() != Some(RunKindName::GraphCapture)) else { return Vec::new() };
     device.stages.iter().filter_map(|(stage, work)| of_stage(run, *stage, work)).collect()
 }
 

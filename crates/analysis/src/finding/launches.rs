@@ -2,8 +2,8 @@
 
 use types::{Base, Facts, Nanos, RunKindName};
 
-use super::Run;
 use super::idle::some;
+use super::{Run, recomputed_tokens};
 use crate::device::StageWork;
 use crate::scope::Scope;
 use crate::statistics::share;
@@ -49,13 +49,13 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         .with_known("token_roofline", roofline)
         .with_if(
             "serving",
-            matches!(run.kind, Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
+            matches!(run.kind(), Some(RunKindName::Serving | RunKindName::Generation | RunKindName::Inference)),
         )
-        .with_if("server", run.kind == Some(RunKindName::Serving))
+        .with_if("server", run.kind() == Some(RunKindName::Serving))
         .with_if("hip", run.is_hip())
         .with_if("run_graphs", run.launches_graphs())
-        .with_if("training", run.kind == Some(RunKindName::Training))
-        .with_if("repeats", repeats(run, stage, work));
+        .with_if("training", run.kind() == Some(RunKindName::Training))
+        .with_if("repeats", repeats(run, stage, work) && recomputed_tokens::passes(run).is_none());
     let graphs = work.graphs;
     if graphs.launches == 0 {
         return Some(facts);

@@ -35,6 +35,7 @@ mod memory_bound_decode;
 mod padded_batches;
 mod preemption;
 mod queueing;
+mod recomputed_tokens;
 mod run_to_run_variation;
 mod slow_steps;
 mod small_expert_gemms;
@@ -49,8 +50,8 @@ mod vision_dominates_prefill;
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::{
-    Base, CollectiveSummary, DeviceTime, EstimatedSaving, Fact, Finding, IdleCause, Nanos, RankArrivals, RunKindName,
-    Severity, Stage, Steps,
+    Base, CollectiveSummary, DeviceTime, EstimatedSaving, Fact, Finding, IdleCause, Nanos, RankArrivals, RunKind,
+    RunKindName, Severity, Stage, Steps,
 };
 
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
@@ -81,7 +82,7 @@ const LATENCY_SHARE: &str = "latency_share";
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 38] = [
+const RULES: [Rule; 39] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -92,6 +93,7 @@ const RULES: [Rule; 38] = [
     (exposed_communication::RULE, exposed_communication::check),
     (run_to_run_variation::RULE, run_to_run_variation::check),
     (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
+    (recomputed_tokens::RULE, recomputed_tokens::check),
     (logits_of_all_positions::RULE, logits_of_all_positions::check),
     (launch_bound::RULE, launch_bound::check),
     (host_synchronisation::RULE, host_synchronisation::check),
@@ -185,7 +187,7 @@ impl Found {
 pub(crate) struct Run<'a> {
     pub(crate) subject: &'a Subject,
     /// What kind of run the trace shows; absent without one.
-    pub(crate) kind: Option<RunKindName>,
+    pub(crate) kind: Option<&'a RunKind>,
     /// Operators that our own engine timed.
     pub(crate) operators: &'a [PricedOperator],
     /// Device work, where it was traced.
@@ -227,6 +229,10 @@ impl<'a> Run<'a> {
             Some(_) => Some(self.lost.stages().iter().map(|stage| stage.wall).sum()).filter(|wall| *wall > Nanos::ZERO),
             None => self.timings.wall(),
         }
+    }
+
+    fn kind(&self) -> Option<RunKindName> {
+        self.kind.map(|kind| kind.kind)
     }
 
     /// Whether its program calls HIP, as on AMD devices, and not CUDA.

@@ -23,7 +23,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
     // Where an optimizer or the like runs many tensors in one kernel, that is no advice.
     let many_tensors = device.groups.iter().any(|group| group.name.contains("multi_tensor_apply"));
-    let training = run.kind == Some(RunKindName::Training) && !many_tensors;
+    let training = run.kind() == Some(RunKindName::Training) && !many_tensors;
     device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work, training)).collect()
 }
 

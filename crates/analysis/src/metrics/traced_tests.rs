@@ -298,6 +298,27 @@ fn keys_that_grow_by_one_are_generation_and_one_query_alone_is_not() {
 }
 
 #[test]
+fn tokens_recomputed_at_every_step_are_found_and_no_graph_is_advised() {
+    let found = |lengths: &[u64]| {
+        let mut run = Builder::new();
+        for (place, length) in lengths.iter().enumerate() {
+            let start = 1_000 * place as i64;
+            run = run.operator("aten::embedding", start, start + 10, &[&[50_000, 64], &[1, *length]]);
+            run = run.kernel("gemm", start + 20, 0, start + 30, start + 40);
+            run = run.operator("aten::argmax", start + 900, start + 910, &[&[1, 50_000]]);
+        }
+        metrics(&[run]).conclusions.findings
+    };
+    let rules = |lengths: &[u64]| found(lengths).into_iter().map(|finding| finding.rule).collect::<Vec<_>>();
+    let growing = found(&[100, 101, 102, 103]);
+    let recomputed = growing.iter().find(|finding| finding.rule == "recomputed-tokens").unwrap();
+    assert_eq!((recomputed.quantities.count("passes"), recomputed.saving.saves_ns), (Some(4), None));
+    let launches = growing.iter().find(|finding| finding.rule == "launch-bound").unwrap();
+    assert!(!launches.quantities.has("repeats"));
+    assert!(!rules(&[100, 1, 1, 1]).contains(&"recomputed-tokens".to_owned()));
+}
+
+#[test]
 fn kernels_of_a_cache_show_a_language_model_and_ranges_are_told_where_nothing_does() {
     let of_kernel = |name: &str| kind(Builder::new().kernel(name, 1, 0, 2, 3)).0;
     assert_eq!(of_kernel("_fwd_kernel_destindex_copy_kv"), RunKindName::Inference);

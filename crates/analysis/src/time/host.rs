@@ -14,6 +14,9 @@ use crate::python::user_frame;
 /// Without a call for as long as this, the host does not prepare a launch: a framework needs microseconds for one operator,
 /// under a profiler some hundred.
 const HOST_WORK: Nanos = Nanos::new(1_000_000);
+/// An operator without a call inside that takes as long as this computes on the host; under a profiler too, one that only launches
+/// takes some ten microseconds.
+const HOST_OPERATOR: Nanos = Nanos::new(200_000);
 /// A kernel's first launch that takes as long as this loads its module; launches take microseconds.
 const FIRST_USE: Nanos = Nanos::new(1_000_000);
 /// Work that starts later than this after its launch has returned waits for something else than its launch.
@@ -47,7 +50,7 @@ pub(crate) struct Host {
     known: Vec<(IdleCause, Spans)>,
     /// All of those.
     held: Spans,
-    /// Without calls, by what else is recorded of them; the sets do not overlap.
+    /// Without calls for long or in an operator that computes on the host, by what else is recorded of them; the sets do not overlap.
     quiet: [(IdleCause, Spans); 3],
     /// All of those.
     without_calls: Spans,
@@ -94,7 +97,8 @@ impl Host {
         let called = called(timeline.threads.len(), calls());
         let between = recorded.map(|all| called.gaps(all)).unwrap_or_default();
         let quiet = between.as_slice().iter().filter(|span| span.length() >= HOST_WORK).copied();
-        let quiet = Spans::union(quiet).subtract(&taken);
+        let computing = host_operators(timeline, &threads);
+        let quiet = Spans::union(quiet.chain(computing.as_slice().iter().copied())).subtract(&taken);
         let parts = told_apart(timeline, &threads, &quiet, lulls.steps);
         let begun = begun(timeline, launch, rows);
         Self { known, held: taken, quiet: parts, without_calls: quiet, recorded, threads, begun }
@@ -215,14 +219,14 @@ impl Host {
         let on_host = |thread: u32| self.threads[thread as usize];
         let ranges = timeline.ranges.iter().filter(|range| on_host(range.thread.0));
         let ranges = ranges.map(|range| (range.name, Span::new(range.start, range.end.unwrap_or(range.start))));
+        let ranges = ranges.filter(|(_, span)| span.length() >= HOST_WORK);
         let operators = timeline.operators.iter().filter(|operator| {
             let is_named =
                 || operator.kind == OperatorKind::Framework || user_frame(timeline.name(operator.name)).is_some();
-            operator.duration >= HOST_WORK && on_host(operator.thread.0) && is_named()
+            operator.duration >= HOST_OPERATOR && on_host(operator.thread.0) && is_named()
         });
         let operators = operators.map(|operator| (operator.name, Span::new(operator.start, operator.end())));
-        let around: Vec<(NameId, Span)> =
-            ranges.chain(operators).filter(|(_, span)| span.length() >= HOST_WORK).collect();
+        let around: Vec<(NameId, Span)> = ranges.chain(operators).collect();
         // Ranges that a program counts are one place.
         let place = |name: NameId| {
             let name = timeline.name(name);
@@ -373,28 +377,29 @@ fn first_uses(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Vec<
     firsts
 }
 
-/// Operators that launch work, each the first of its name, that take five milliseconds or longer and many times as long as the later
-/// ones: they load libraries, try algorithms or set up communicators.
+/// Operators that launch work, each the first of its name and shapes, that take five milliseconds or longer and many times as long as
+/// the others: they load libraries, try algorithms, build plans for a shape or set up communicators.
 fn first_operators(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Vec<Span> {
     /// A thread that pauses, or one kernel that is loaded, takes less.
     const SLOW: Nanos = Nanos::new(5_000_000);
-    /// Later calls that there must be.
+    /// Other calls that there must be.
     const OTHERS: usize = 3;
     /// How many times as long as their median the first takes.
     const SLOWER: i64 = 10;
     let operators = || timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Framework);
-    let mut firsts: HashMap<NameId, &HostOperator> = HashMap::new();
-    for operator in operators() {
-        let first = firsts.entry(operator.name).or_insert(operator);
+    let slow_names: HashSet<NameId> = operators().filter(|one| one.duration >= SLOW).map(|one| one.name).collect();
+    let shaped = |operator: &HostOperator| (operator.name, operator.signature);
+    let mut firsts: HashMap<_, &HostOperator> = HashMap::new();
+    for operator in operators().filter(|operator| slow_names.contains(&operator.name)) {
+        let first = firsts.entry(shaped(operator)).or_insert(operator);
         if operator.start < first.start {
             *first = operator;
         }
     }
     firsts.retain(|_, first| first.duration >= SLOW);
+    let is_first = |one: &HostOperator| firsts.get(&shaped(one)).is_some_and(|first| std::ptr::eq(*first, one));
     let mut others: HashMap<NameId, Vec<Nanos>> = HashMap::new();
-    for operator in
-        operators().filter(|operator| firsts.get(&operator.name).is_some_and(|first| !std::ptr::eq(*first, *operator)))
-    {
+    for operator in operators().filter(|operator| slow_names.contains(&operator.name) && !is_first(operator)) {
         others.entry(operator.name).or_default().push(operator.duration);
     }
     let mut launches: BTreeMap<ThreadId, Vec<Nanos>> = BTreeMap::new();
@@ -408,14 +413,44 @@ fn first_operators(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) ->
         let starts = launches.get(&operator.thread).map_or(&[][..], Vec::as_slice);
         starts.get(starts.partition_point(|start| *start < operator.start)).is_some_and(|start| *start < operator.end())
     };
-    let is_slow = |first: &HostOperator| {
-        let Some(others) = others.get(&first.name).filter(|others| others.len() >= OTHERS) else { return false };
-        let mut others = others.clone();
-        let middle = others.len() / 2;
-        first.duration.get() >= SLOWER * others.select_nth_unstable(middle).1.get()
-    };
+    let usual: HashMap<NameId, Nanos> = others
+        .into_iter()
+        .filter(|(_, times)| times.len() >= OTHERS)
+        .map(|(name, mut times)| {
+            let middle = times.len() / 2;
+            (name, *times.select_nth_unstable(middle).1)
+        })
+        .collect();
+    let is_slow =
+        |first: &HostOperator| usual.get(&first.name).is_some_and(|usual| first.duration.get() >= SLOWER * usual.get());
     let slow = firsts.into_values().filter(|first| is_slow(first) && launches_work(first));
     slow.map(|first| Span::new(first.start, first.end())).collect()
+}
+
+/// Operators that compute on the host: long ones without another operator or a call inside.
+fn host_operators(timeline: &Timeline, threads: &[bool]) -> Spans {
+    let on_host = |thread: ThreadId| threads[thread.0 as usize];
+    let is_long = |one: &&HostOperator| {
+        one.kind == OperatorKind::Framework && one.duration >= HOST_OPERATOR && on_host(one.thread)
+    };
+    let mut long: Vec<_> =
+        timeline.operators.iter().filter(is_long).map(|one| (one.thread, one.start, one.end())).collect();
+    // Of those that start together the innermost stays; the others have it inside.
+    long.sort_unstable();
+    long.dedup_by_key(|(thread, start, _)| (*thread, *start));
+    let mut is_plain = vec![true; long.len()];
+    let calls = timeline.calls.iter().map(|call| (call.thread, call.start));
+    let operators = timeline.operators.iter().filter(|one| one.kind == OperatorKind::Framework);
+    for (thread, start) in operators.map(|one| (one.thread, one.start)).chain(calls) {
+        // The last to start before it is the innermost around it, if one is.
+        let before = long.partition_point(|one| (one.0, one.1) < (thread, start));
+        let Some(place) = before.checked_sub(1) else { continue };
+        if long[place].0 == thread && start < long[place].2 {
+            is_plain[place] = false;
+        }
+    }
+    let plain = long.iter().zip(is_plain).filter(|(_, is_plain)| *is_plain);
+    Spans::union(plain.map(|((_, start, end), _)| Span::new(*start, *end)))
 }
 
 /// What ranges and operators around the host say.

@@ -40,6 +40,70 @@ fn passes_of_an_encoder_are_no_prefill() {
 }
 
 #[test]
+fn an_encoder_belongs_to_the_pass_of_the_decoder_that_chooses_the_first_token() {
+    let mut timeline = empty();
+    pass(&mut timeline, 0, &[4, 300], false);
+    for place in 1..4 {
+        pass(&mut timeline, place * 1_000, &[4, 1], true);
+    }
+    assert_eq!(stages(&attributed(&timeline)), [(Stage::Prefill, None, 2), (Stage::Decode, None, 2)]);
+}
+
+#[test]
+fn a_draft_model_and_its_target_are_not_one_model() {
+    let mut timeline = empty();
+    for (place, (positions, width)) in
+        [(200, 1_024), (1, 512), (1, 512), (3, 1_024), (1, 512), (3, 1_024)].into_iter().enumerate()
+    {
+        let start = place as i64 * 1_000;
+        operator(&mut timeline, "aten::embedding", &[&[50_000, width], &[1, positions]], start, 100);
+        launched(&mut timeline, 0, "kernel", start + 50, 10);
+        operator(&mut timeline, "aten::argmax", &[&[1, 50_000]], start + 500, 100);
+    }
+    let facts = Facts::new().with("rows", 50_000_u64).with("width", 1_024_u64).with("other", 512_u64);
+    assert_eq!(*reason(&attributed(&timeline)), Remark::new("stages.several-models", facts));
+    // A second table of one model is read before anything is chosen.
+    let mut timeline = empty();
+    for (place, positions) in [200, 1, 1].into_iter().enumerate() {
+        let start = place as i64 * 1_000;
+        operator(&mut timeline, "aten::embedding", &[&[50_000, 256], &[1, positions]], start + 10, 10);
+        pass(&mut timeline, start, &[1, positions], true);
+    }
+    assert_eq!(stages(&attributed(&timeline)), [(Stage::Prefill, None, 1), (Stage::Decode, None, 2)]);
+}
+
+#[test]
+fn passes_that_grow_by_the_chosen_token_keep_nothing() {
+    let mut timeline = empty();
+    for place in 0..4 {
+        pass(&mut timeline, place * 1_000, &[1, 100 + place as u64], true);
+    }
+    let facts = Facts::new().with("passes", 4_u64).with("first", 100_u64).with("last", 103_u64);
+    assert_eq!(*reason(&attributed(&timeline)), Remark::new("stages.recomputed", facts));
+}
+
+#[test]
+fn passes_over_more_keys_than_they_bring_begin_no_prompt() {
+    // Positions and keys of each pass: drafted tokens are checked five at a time.
+    let found = |passes: &[(u64, u64)]| {
+        let mut timeline = empty();
+        for (place, (positions, keys)) in passes.iter().enumerate() {
+            let start = place as i64 * 1_000;
+            let name = "aten::scaled_dot_product_attention";
+            operator(&mut timeline, name, &[&[1, 8, *positions, 64], &[1, 8, *keys, 64]], start + 200, 100);
+            pass(&mut timeline, start, &[1, *positions], true);
+        }
+        attributed(&timeline)
+    };
+    let facts = Facts::new().with("continued", 2_u64).with("passes", 4_u64);
+    let expected = Remark::new("stages.continued", facts);
+    assert_eq!(*reason(&found(&[(100, 100), (5, 105), (5, 108), (1, 109)])), expected);
+    // A static cache has one length from the first pass on.
+    let fixed = found(&[(100, 512), (1, 512), (1, 512)]);
+    assert_eq!(stages(&fixed), [(Stage::Prefill, None, 1), (Stage::Decode, None, 2)]);
+}
+
+#[test]
 fn single_tokens_that_nobody_chose_are_no_decode() {
     let mut timeline = empty();
     for place in 0..5 {

@@ -19,7 +19,7 @@ impl Phrase for RunKindName {
             Self::GraphCapture => "a graph capture",
             Self::Diffusion => "a diffusion pipeline",
             Self::Encoder => "an encoder",
-            Self::Forward => "framework operators without a backward pass",
+            Self::Forward => "forward passes of an unknown kind",
             Self::Program => "a program",
         }
     }

@@ -408,7 +408,8 @@ mod tests {
     fn what_is_no_remedy_names_those_that_are() {
         let error = "cuda-graphs".parse::<Remedies>().unwrap_err().to_string();
         assert!(
-            error.starts_with("unknown remedy `cuda-graphs`; expected one of last-logits,") && error.contains("cuda-graph,")
+            error.starts_with("unknown remedy `cuda-graphs`; expected one of last-logits,")
+                && error.contains("cuda-graph,")
         );
         for (name, part) in
             [("batch-1", "2 to 32"), ("batch-33", "2 to 32"), ("threads-0", "1 or more"), ("", "unknown remedy")]
