@@ -2,13 +2,19 @@
 //! fourteenth of all calls, which is where most of the cost of recording every call goes.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::cupti::{self, Cupti, DRIVER, RUNTIME};
-use crate::settings::Ties;
+use crate::cupti::{Cupti, DRIVER, RUNTIME};
 
 /// No release has as many functions in a domain.
-const MOST_FUNCTIONS: u32 = 1500;
+pub(crate) const MOST_FUNCTIONS: usize = 1500;
+
+// What a function is.
+pub(crate) const LISTENED: u8 = 1;
+pub(crate) const LAUNCHES_GRAPH: u8 = 2;
+/// By these a program says which part of it is to be profiled.
+pub(crate) const STARTS_PROFILER: u8 = 4;
+pub(crate) const STOPS_PROFILER: u8 = 8;
 
 /// Functions that keep the host for long: waits, memory that the driver is asked for or given back, code that is loaded.
 const HOLDING: [&[u8]; 17] = [
@@ -44,84 +50,48 @@ fn listened(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// Functions by which a program says which part of it is to be profiled: start and stop, of the runtime and the driver.
-static PROFILER: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
-const PROFILER_NAMES: [&[u8]; 4] = [b"cudaProfilerStart", b"cudaProfilerStop", b"cuProfilerStart", b"cuProfilerStop"];
-
-/// Functions that wait for the device, packed.
-static WAITS: [AtomicU32; 16] = [const { AtomicU32::new(0) }; 16];
-const WAIT_NAMES: [&[u8]; 4] = [b"StreamSynchronize", b"EventSynchronize", b"DeviceSynchronize", b"CtxSynchronize"];
-
-/// Functions that launch graphs, packed: of the runtime and the driver, each also with a default stream for each thread.
-static GRAPH_LAUNCHES: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
-
-/// Functions that are listened to, packed; zeroes after the last. A release has about two hundred.
-static LISTENED: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
-
-/// Looks up the numbers of the functions, where that was not done.
-fn find() {
-    if LISTENED.first().is_some_and(|first| first.load(Ordering::Relaxed) != 0) {
-        return;
+/// What a function is, by its name. A release adds its number to names of the runtime: `cudaProfilerStart_v4000`.
+fn kind_of(name: &[u8]) -> u8 {
+    let is = |names: [&[u8]; 2]| names.iter().any(|start| name.starts_with(start));
+    let listened = if listened(name).is_some() { LISTENED } else { 0 };
+    if is([b"cudaGraphLaunch", b"cuGraphLaunch"]) {
+        listened | LAUNCHES_GRAPH
+    } else if is([b"cudaProfilerStart", b"cuProfilerStart"]) {
+        STARTS_PROFILER
+    } else if is([b"cudaProfilerStop", b"cuProfilerStop"]) {
+        STOPS_PROFILER
+    } else {
+        listened
     }
-    let mut listening = LISTENED.iter();
-    let (mut launching, mut waiting) = (GRAPH_LAUNCHES.iter(), WAITS.iter());
-    for (domain, number) in
-        [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)))
-    {
-        let name = cupti::function_name(domain, number);
-        let take = |slot: Option<&AtomicU32>| {
-            if let Some(slot) = slot {
-                slot.store(packed(domain, number), Ordering::Relaxed);
+}
+
+static FOUND: AtomicBool = AtomicBool::new(false);
+/// What the functions of both domains are, by their number.
+static KINDS: [[AtomicU8; MOST_FUNCTIONS]; 2] = [const { [const { AtomicU8::new(0) }; MOST_FUNCTIONS] }; 2];
+
+fn slot(domain: c_int, function: u32) -> Option<&'static AtomicU8> {
+    KINDS.get(usize::from(domain == RUNTIME))?.get(function as usize)
+}
+
+/// What a function is.
+#[inline]
+pub(crate) fn kind(domain: c_int, function: u32) -> u8 {
+    slot(domain, function).map_or(0, |kind| kind.load(Ordering::Relaxed))
+}
+
+/// Listens to the functions that are any of these. Not by two threads at once.
+pub(crate) fn listen(cupti: &Cupti, subscriber: *mut c_void, to: u8) {
+    let all =
+        [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS as u32).map(move |number| (domain, number)));
+    if !FOUND.swap(true, Ordering::Relaxed) {
+        for (domain, number) in all.clone() {
+            if let Some(slot) = slot(domain, number) {
+                slot.store(kind_of(cupti.function_name(domain, number)), Ordering::Relaxed);
             }
-        };
-        if listened(name).is_some() {
-            take(listening.next());
         }
-        if name.starts_with(b"cudaGraphLaunch") || name.starts_with(b"cuGraphLaunch") {
-            take(launching.next());
-        }
-        let bare = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu")).unwrap_or_default();
-        if WAIT_NAMES.iter().any(|wait| bare.starts_with(wait)) {
-            take(waiting.next());
-        }
-        // A release adds its number to the names of the runtime: `cudaProfilerStart_v4000`.
-        take(PROFILER_NAMES.iter().position(|wanted| name.starts_with(wanted)).and_then(|place| PROFILER.get(place)));
     }
-}
-
-/// Whether a function starts the CUDA profiler or stops it; `None` for all others.
-#[inline]
-pub(crate) fn profiles(function: u32) -> Option<bool> {
-    let place = PROFILER.iter().position(|slot| slot.load(Ordering::Relaxed) == function)?;
-    Some(place.is_multiple_of(2))
-}
-
-/// Whether a function waits for the device.
-pub(crate) fn waits(function: u32) -> bool {
-    WAITS.iter().any(|slot| slot.load(Ordering::Relaxed) == function)
-}
-
-/// Whether a function launches a graph.
-#[inline]
-pub(crate) fn launches_graph(function: u32) -> bool {
-    GRAPH_LAUNCHES.iter().any(|slot| slot.load(Ordering::Relaxed) == function)
-}
-
-/// Listens to the functions of the CUDA profiler.
-pub(crate) fn listen_to_profiler(cupti: &Cupti, subscriber: *mut c_void) {
-    find();
-    for function in PROFILER.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|function| *function != 0) {
-        let (domain, number) = unpacked(function);
-        cupti.listen(subscriber, domain, number, Ties::Calls);
-    }
-}
-
-/// Listens to what ties work to ranges. Not by two threads at once.
-pub(crate) fn listen(cupti: &Cupti, subscriber: *mut c_void, ties: Ties) {
-    find();
-    for function in LISTENED.iter().map(|slot| slot.load(Ordering::Relaxed)).take_while(|function| *function != 0) {
-        let (domain, number) = unpacked(function);
-        cupti.listen(subscriber, domain, number, ties);
+    for (domain, number) in all.filter(|(domain, number)| kind(*domain, *number) & to != 0) {
+        cupti.listen(subscriber, domain, number);
     }
 }
 
@@ -163,6 +133,19 @@ mod tests {
         for name in ["cuMemGetInfo_v2", "cuGraphAddMemcpyNode", "cuLaunchHostFunc", "cudaGetDevice_v3020", ""] {
             assert_eq!(listened(name.as_bytes()), None, "{name}");
         }
+    }
+
+    #[test]
+    fn graphs_and_the_profiler_have_kinds_of_their_own() {
+        let kinds = [
+            "cudaGraphLaunch_v10000",
+            "cuProfilerStart",
+            "cudaProfilerStop_v4000",
+            "cudaMalloc_v3020",
+            "cudaGetDevice",
+        ]
+        .map(|name| kind_of(name.as_bytes()));
+        assert_eq!(kinds, [LISTENED | LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER, LISTENED, 0]);
     }
 
     #[test]

@@ -91,14 +91,15 @@ fn begin() {
 extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     let folder = request::folder();
     let asked = request::read(&folder);
-    if let Some(Some(milliseconds)) = asked
+    if let Some(Some(request)) = asked
         && let Some(file) = create(&folder).filter(|_| log::prepare())
     {
         FILE.store(file, Ordering::Relaxed);
         log::start_session();
         STATE.hopeless.store(false, Ordering::Relaxed);
+        STATE.graphs_only.store(request.graphs_only, Ordering::Relaxed);
         STATE.life.store(RUNNING, Ordering::Release);
-        gate::requested(milliseconds);
+        gate::requested(request.milliseconds);
         writer::write(file);
         STATE.until.store(0, Ordering::Relaxed);
         system::close(FILE.swap(-1, Ordering::Relaxed));

@@ -8,19 +8,6 @@ use crate::path::Path;
 use crate::system::variable;
 use crate::window::Windows;
 
-/// How work is tied to the ranges around its launch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ties {
-    /// Callbacks around the functions that launch work. The others are there to be measured against it.
-    Calls,
-    /// CUPTI's own records of the functions that launch work.
-    Records,
-    /// CUPTI's own records of every function.
-    AllRecords,
-    /// Not at all.
-    None,
-}
-
 /// What was asked for.
 pub(crate) struct InjectSettings {
     /// Whether nothing is recorded until somebody asks for it, because no folder is named.
@@ -31,8 +18,6 @@ pub(crate) struct InjectSettings {
     pub(crate) cupti: Path,
     /// The CUPTI to use where the process has none and the loader finds none.
     pub(crate) cupti_fallback: Path,
-    /// How work is tied to ranges.
-    pub(crate) ties: Ties,
     /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none. All of them where there are windows:
     /// a graph that was made before whole graphs were recorded ends the process when it is launched.
     pub(crate) graphs: u32,
@@ -60,12 +45,6 @@ impl InjectSettings {
             folder: Path::of(folder),
             cupti: Path::of(variable(c"LLM_PERF_INJECT_CUPTI")),
             cupti_fallback: Path::of(variable(c"LLM_PERF_INJECT_CUPTI_FALLBACK")),
-            ties: match variable(c"LLM_PERF_INJECT_TIES") {
-                b"records" => Ties::Records,
-                b"all-records" => Ties::AllRecords,
-                b"none" => Ties::None,
-                _ => Ties::Calls,
-            },
             graphs: if windows.are_there() { 1 } else { graphs(variable(c"LLM_PERF_INJECT_GRAPHS")) },
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows,

@@ -11,11 +11,13 @@ use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
 use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
 use crate::buffers::{self, FilledBuffer};
+use crate::functions::MOST_FUNCTIONS;
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::texts::Texts;
-use crate::{catalogue, cupti, devices, functions, gate, system};
+use crate::timing::{self, TimedLaunch};
+use crate::{catalogue, cupti, driver, functions, gate, system};
 
 /// Bytes of a block.
 const BLOCK: usize = 256 << 10;
@@ -25,8 +27,6 @@ const TICK: u32 = 10;
 const QUIET_TICK: u32 = 100;
 /// Milliseconds between two readings of the clocks.
 const CLOCKS: u32 = 1000;
-/// Functions of a domain whose names are remembered.
-const FUNCTIONS: usize = 1500;
 /// Devices that are described.
 const DEVICES: u32 = 64;
 
@@ -59,7 +59,9 @@ struct Writer {
     counts: Counts,
     written: Counts,
     /// Functions of driver and runtime that were met.
-    functions: [[Function; FUNCTIONS]; 2],
+    functions: [[Function; MOST_FUNCTIONS]; 2],
+    /// Launches that were timed: they have numbers of their own.
+    timed: u32,
     texts: Texts,
     block: [u8; BLOCK],
 }
@@ -86,6 +88,8 @@ struct Counts {
     names_dropped: u64,
     invalid: u64,
     outside: u64,
+    untimed: u64,
+    apart: u64,
 }
 
 /// Starts the thread.
@@ -139,6 +143,9 @@ impl Writer {
             }
             let mut block = Block::new(self);
             let busy = block.round();
+            if last && STATE.times_graphs_only() {
+                block.writer.counts.unfinished += timing::unfinished();
+            }
             if last || told == 0 {
                 block.clocks();
                 block.counts();
@@ -232,6 +239,9 @@ impl<'w> Block<'w> {
         if let Some((rank, world)) = settings().and_then(|settings| settings.rank) {
             self.put(&Record::Rank { rank, world });
         }
+        if STATE.times_graphs_only() {
+            self.put(&Record::GraphsOnly);
+        }
         self.clocks();
     }
 
@@ -270,6 +280,9 @@ impl<'w> Block<'w> {
         self.writer.counts.host_dropped = drained.dropped;
         self.writer.ended = ended;
         buffers::drain(|filled| self.buffer(&filled));
+        if STATE.times_graphs_only() {
+            timing::read(|launch| self.timed(&launch));
+        }
         drained.busy
     }
 
@@ -308,7 +321,7 @@ impl<'w> Block<'w> {
             self.writer.counts.launches += u64::from(known.launches);
             return name;
         }
-        let name = cupti::function_name(domain, function);
+        let name = cupti::loaded().map_or(&b""[..], |cupti| cupti.function_name(domain, function));
         let launches = functions::launches(name);
         self.writer.counts.launches += u64::from(launches);
         let number = self.text(name);
@@ -347,7 +360,6 @@ impl<'w> Block<'w> {
                 activity::MEMSET => self.fill(&*record.cast()),
                 activity::MEMCPY_PEER => self.peer_copy(&*record.cast()),
                 activity::GRAPH_TRACE => self.graph(&*record.cast()),
-                kind @ (activity::DRIVER | activity::RUNTIME) => self.call(kind, &*record.cast()),
                 _ => self.writer.counts.unknown += 1,
             }
         }
@@ -367,11 +379,12 @@ impl<'w> Block<'w> {
 
     /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
     fn devices(&mut self) {
-        if self.writer.described || !STATE.is_attached() {
+        if self.writer.described || !(STATE.is_attached() || STATE.times_graphs_only()) {
             return;
         }
+        let Some(driver) = driver::load() else { return };
         for ordinal in 0..DEVICES {
-            let Some(device) = devices::describe(ordinal) else { break };
+            let Some(device) = driver.describe(ordinal) else { break };
             let name = device.name.split(|byte| *byte == 0).next().unwrap_or_default();
             self.put(&Record::Device { ordinal, memory: device.memory, uuid: device.uuid, name });
             self.writer.described = true;
@@ -418,18 +431,26 @@ impl<'w> Block<'w> {
         self.put(&Record::Graph { graph: graph.graph, place });
     }
 
-    /// A call that CUPTI recorded itself, in the clock it records everything in.
-    fn call(&mut self, kind: u32, call: &activity::Call) {
-        let domain = if kind == activity::DRIVER { cupti::DRIVER } else { cupti::RUNTIME };
-        let Some(span) = self.span(call.start, call.end) else { return };
-        let function = self.function(functions::packed(domain, call.function));
-        self.put_host(call.thread, &Record::Call { function, correlation: call.correlation, span });
+    /// A launch that was timed. Handles have the numbers of texts of their bytes: unlike any other handle's.
+    fn timed(&mut self, launch: &TimedLaunch) {
+        self.writer.timed += 1;
+        self.writer.counts.launches += 1;
+        let (function, correlation) = (self.text(launch.name), self.writer.timed);
+        self.put_host(launch.thread, &Record::Call { function, correlation, span: launch.host });
+        let mut number = |handle: usize| self.writer.texts.number(&handle.to_ne_bytes()).0;
+        let (graph, stream) = (number(launch.graph), number(launch.stream));
+        let &TimedLaunch { device, span, context, .. } = launch;
+        let place = Place { device, context: context as u32, stream, correlation, node: 0, span };
+        self.put(&Record::Graph { graph, place });
     }
 
     /// What was lost, where that has changed.
     fn counts(&mut self) {
         self.writer.counts.without_log = log::without_log();
         self.writer.counts.names_dropped = catalogue::dropped();
+        if STATE.times_graphs_only() {
+            (self.writer.counts.untimed, self.writer.counts.apart) = (timing::untimed(), timing::apart());
+        }
         let (now, before) = (self.writer.counts, self.writer.written);
         if now == before {
             return;
@@ -447,6 +468,8 @@ impl<'w> Block<'w> {
             (Counter::Launches, now.launches),
             (Counter::TimesInvalid, now.invalid),
             (Counter::TimesOutside, now.outside),
+            (Counter::LaunchesUntimed, now.untimed),
+            (Counter::ClocksApart, now.apart),
         ] {
             if value > 0 {
                 self.put(&Record::Count { counter, value });

@@ -96,6 +96,7 @@ impl<'a> Record<'a> {
             Self::Count { .. } => 21,
             Self::Finish => 22,
             Self::Rank { .. } => 23,
+            Self::GraphsOnly => 24,
         }
     }
 
@@ -201,7 +202,7 @@ impl<'a> Record<'a> {
                 fields.number(u64::from(world));
             }
             // A byte that is kept free for what else there may be to say.
-            Self::Finish => fields.byte(0),
+            Self::Finish | Self::GraphsOnly => fields.byte(0),
         }
         self.tag()
     }
@@ -266,6 +267,10 @@ impl<'a> Record<'a> {
                     Self::Finish
                 }
                 23 => Self::Rank { rank: fields.narrow()?, world: fields.narrow()? },
+                24 => {
+                    fields.byte()?;
+                    Self::GraphsOnly
+                }
                 _ => return Some(None),
             }))
         };

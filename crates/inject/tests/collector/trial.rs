@@ -16,6 +16,8 @@ pub(super) struct Made {
     pub(super) library: PathBuf,
     pub(super) cupti: PathBuf,
     pub(super) driver: PathBuf,
+    /// Folder of doubles of libraries that launch graphs.
+    pub(super) engines: PathBuf,
     pub(super) application: PathBuf,
 }
 
@@ -50,7 +52,22 @@ pub(super) fn made() -> &'static Made {
         let cupti = double("cupti.rs", "cdylib", "libdouble_cupti.so");
         let driver = double("driver.rs", "cdylib", "libcuda.so.1");
         let application = double("application.rs", "bin", "application");
-        Made { library, cupti, driver, application }
+        let c = |name: &str, file: &str, with: &[&str]| {
+            let mut command = Command::new("cc");
+            command.args(["-shared", "-fPIC", "-O1", "-Wl,-z,relro"]).arg("-o").arg(out.join(file));
+            command.arg(here.join("tests/double").join(name)).args(with).arg(format!("-Wl,-soname,{file}"));
+            command.arg(format!("-Wl,-rpath,{}", out.display()));
+            let done = command.output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            out.join(file).into_os_string().into_string().unwrap()
+        };
+        let cuda = driver.to_str().unwrap();
+        let runtime = c("runtime.c", "libcudart.so.13", &[cuda]);
+        // Slots that are filled at the first call, those that are only read once the library is loaded, and those of the driver.
+        c("engine.c", "libengine_lazy.so", &["-DLAUNCH=cudaGraphLaunch", "-Wl,-z,lazy", &runtime]);
+        c("engine.c", "libengine_now.so", &["-DLAUNCH=cudaGraphLaunch", "-fno-plt", "-Wl,-z,now", &runtime]);
+        c("engine.c", "libengine_driver.so", &["-DLAUNCH=cuGraphLaunch_ptsz", "-Wl,-z,now", cuda]);
+        Made { library, cupti, driver, engines: out, application }
     })
 }
 
@@ -77,7 +94,7 @@ impl Trial {
         command.args(words.split_whitespace());
         command.env("CUDA_INJECTION64_PATH", &made.library).env("NVTX_INJECTION64_PATH", &made.library);
         command.env("LLM_PERF_INJECT_CUPTI", &made.cupti).env("LLM_PERF_INJECT_FOLDER", self.folder.path());
-        command.env("DOUBLE_DRIVER", &made.driver);
+        command.env("DOUBLE_DRIVER", &made.driver).env("DOUBLE_ENGINES", &made.engines);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -133,6 +150,9 @@ pub(super) struct Told {
     pub(super) windows: Vec<bool>,
     /// Launches of whole graphs.
     pub(super) graphs: usize,
+    /// Whether nothing but those is recorded; streams of those and when they ran.
+    pub(super) graphs_only: bool,
+    pub(super) spans: Vec<(u32, wire::Span)>,
 }
 
 pub(super) fn owned(bytes: &[u8]) -> String {
@@ -191,7 +211,11 @@ impl Told {
                 Record::Count { counter, value } => _ = told.counters.insert(counter, value),
                 Record::Finish => told.finished = true,
                 Record::Window { open, .. } => told.windows.push(open),
-                Record::Graph { .. } => told.graphs += 1,
+                Record::GraphsOnly => told.graphs_only = true,
+                Record::Graph { place, .. } => {
+                    told.graphs += 1;
+                    told.spans.push((place.stream, place.span));
+                }
                 _ => {}
             }
         }
