@@ -41,7 +41,7 @@ class Engine(Worker):
 
 def attach(worker):
     """Has the library record, as `llm-perf attach` does; whether it does."""
-    folder = f"/tmp/llm-perf-attach-{os.geteuid()}-{worker.process.pid}"
+    folder = f"/tmp/llm-perf-attach-{worker.process.pid}"
     os.makedirs(folder, 0o700, exist_ok=True)
     with open(os.path.join(folder, "request"), "w") as file:
         file.write(str(LONGEST_MS))
@@ -118,7 +118,7 @@ def main():
         finally:
             sizes = {mode: worker.end() for mode, worker in workers.items()}
             for worker in workers.values():
-                folder = f"/tmp/llm-perf-attach-{os.geteuid()}-{worker.process.pid}"
+                folder = f"/tmp/llm-perf-attach-{worker.process.pid}"
                 for path in glob.glob(os.path.join(folder, "*.wire")):
                     print(worker.mode, json.dumps(wire_counts.count(path)))
                 shutil.rmtree(folder, ignore_errors=True)

@@ -25,15 +25,8 @@ struct Buffer {
     stream: AtomicU32,
 }
 
-static BUFFERS: [Buffer; MOST] = [const {
-    Buffer {
-        state: AtomicU32::new(ABSENT),
-        memory: AtomicPtr::new(null_mut()),
-        valid: AtomicUsize::new(0),
-        context: AtomicPtr::new(null_mut()),
-        stream: AtomicU32::new(0),
-    }
-}; MOST];
+// SAFETY: numbers and pointers of zero: all are absent.
+static BUFFERS: [Buffer; MOST] = unsafe { core::mem::zeroed() };
 
 /// A buffer that CUPTI has filled.
 pub(crate) struct FilledBuffer {

@@ -12,6 +12,8 @@ pub(crate) const MOST_FUNCTIONS: usize = 1500;
 // What a function is.
 pub(crate) const LISTENED: u8 = 1;
 pub(crate) const LAUNCHES_GRAPH: u8 = 2;
+/// It launches work of any kind.
+pub(crate) const LAUNCHES: u8 = 16;
 /// By these a program says which part of it is to be profiled.
 pub(crate) const STARTS_PROFILER: u8 = 4;
 pub(crate) const STOPS_PROFILER: u8 = 8;
@@ -53,7 +55,7 @@ fn listened(name: &[u8]) -> Option<bool> {
 /// What a function is, by its name. A release adds its number to names of the runtime: `cudaProfilerStart_v4000`.
 fn kind_of(name: &[u8]) -> u8 {
     let is = |names: [&[u8]; 2]| names.iter().any(|start| name.starts_with(start));
-    let listened = if listened(name).is_some() { LISTENED } else { 0 };
+    let listened = listened(name).map_or(0, |launches| if launches { LISTENED | LAUNCHES } else { LISTENED });
     if is([b"cudaGraphLaunch", b"cuGraphLaunch"]) {
         listened | LAUNCHES_GRAPH
     } else if is([b"cudaProfilerStart", b"cuProfilerStart"]) {
@@ -105,11 +107,6 @@ pub(crate) const fn unpacked(function: u32) -> (c_int, u32) {
     ((function >> 28) as c_int, function & 0x0fff_ffff)
 }
 
-/// Whether a function launches work, by its name.
-pub(crate) fn launches(name: &[u8]) -> bool {
-    listened(name) == Some(true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,7 +142,7 @@ mod tests {
             "cudaGetDevice",
         ]
         .map(|name| kind_of(name.as_bytes()));
-        assert_eq!(kinds, [LISTENED | LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER, LISTENED, 0]);
+        assert_eq!(kinds, [LISTENED | LAUNCHES | LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER, LISTENED, 0]);
     }
 
     #[test]

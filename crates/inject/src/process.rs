@@ -20,6 +20,7 @@ pub(crate) fn start() -> bool {
         Ok(_) => {
             // SAFETY: only whoever moves the state from idle to starting gets here.
             let settings = unsafe { settings::prepare() };
+            STATE.graphs.store(settings.map_or(1, |settings| settings.graphs), Ordering::Relaxed);
             let life = match settings {
                 Some(settings) if settings.waits => wait(),
                 Some(settings) if start_writer(settings) => RUNNING,
@@ -117,7 +118,6 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
 
 fn start_writer(settings: &InjectSettings) -> bool {
     let Some(file) = create(&settings.folder) else { return false };
-    STATE.graphs.store(settings.graphs, Ordering::Relaxed);
     FILE.store(file, Ordering::Relaxed);
     if !log::prepare() || !writer::start(file) {
         system::close(file);

@@ -18,8 +18,8 @@ type Launch = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 
 /// Functions that slots led to before: the same name may be in several libraries.
 const MOST: usize = 8;
-static ORIGINALS: [Original; MOST] =
-    [const { Original { function: AtomicPtr::new(core::ptr::null_mut()), name: AtomicU32::new(0) } }; MOST];
+// SAFETY: null pointers and zeroes.
+static ORIGINALS: [Original; MOST] = unsafe { core::mem::zeroed() };
 const OURS: [Launch; MOST] =
     [launch::<0>, launch::<1>, launch::<2>, launch::<3>, launch::<4>, launch::<5>, launch::<6>, launch::<7>];
 

@@ -57,31 +57,8 @@ pub(crate) struct State {
     pub(crate) left: AtomicBool,
 }
 
-pub(crate) static STATE: State = State {
-    life: AtomicU32::new(IDLE),
-    attachment: AtomicU32::new(0),
-    attached: AtomicBool::new(false),
-    driver: AtomicBool::new(false),
-    hopeless: AtomicBool::new(false),
-    orphaned: AtomicBool::new(false),
-    collecting: AtomicBool::new(false),
-    graphs_only: AtomicBool::new(false),
-    timing: AtomicBool::new(false),
-    open: AtomicU32::new(0),
-    closed: AtomicU64::new(0),
-    asked: AtomicBool::new(false),
-    until: AtomicU64::new(0),
-    graphs: AtomicU32::new(1),
-    graph_launches: AtomicU32::new(0),
-    sampling: AtomicBool::new(false),
-    profiled: AtomicBool::new(false),
-    profile_open: AtomicBool::new(false),
-    driver_since: AtomicU64::new(0),
-    since: AtomicU64::new(0),
-    bell: AtomicU32::new(0),
-    leaving: AtomicBool::new(false),
-    left: AtomicBool::new(false),
-};
+// SAFETY: numbers of zero, and nothing that is so.
+pub(crate) static STATE: State = unsafe { core::mem::zeroed() };
 
 impl State {
     /// Whether this process is collected.

@@ -47,7 +47,7 @@ struct Pair {
     took: AtomicU64,
 }
 
-/// A context and its events. All but the pairs is for the writer thread.
+/// A context and its events, all zero before it is known. All but the pairs is for the writer thread.
 struct Context {
     handle: AtomicPtr<c_void>,
     /// The pair to be lent next.
@@ -61,34 +61,8 @@ struct Context {
     tied: AtomicU64,
 }
 
-const fn null() -> AtomicPtr<c_void> {
-    AtomicPtr::new(core::ptr::null_mut())
-}
-
-static ALL: [Context; CONTEXTS] = [const {
-    Context {
-        handle: null(),
-        next: AtomicUsize::new(0),
-        pairs: [const {
-            Pair {
-                state: AtomicU32::new(0),
-                start: null(),
-                end: null(),
-                name: AtomicU32::new(0),
-                thread: AtomicU32::new(0),
-                graph: AtomicUsize::new(0),
-                stream: AtomicUsize::new(0),
-                began: AtomicU64::new(0),
-                took: AtomicU64::new(0),
-            }
-        }; PAIRS],
-        device: AtomicU32::new(0),
-        stream: null(),
-        ties: [const { null() }; TIES],
-        tie: null(),
-        tied: AtomicU64::new(0),
-    }
-}; CONTEXTS];
+// SAFETY: numbers and pointers of zero.
+static ALL: [Context; CONTEXTS] = unsafe { core::mem::zeroed() };
 
 /// Launches that were not timed.
 static UNTIMED: AtomicU64 = AtomicU64::new(0);

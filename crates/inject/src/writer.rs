@@ -27,6 +27,8 @@ const TICK: u32 = 10;
 const QUIET_TICK: u32 = 100;
 /// Milliseconds between two readings of the clocks.
 const CLOCKS: u32 = 1000;
+/// Numbers of counters.
+const COUNTERS: usize = Counter::ALL.len() + 1;
 /// Devices that are described.
 const DEVICES: u32 = 64;
 
@@ -56,40 +58,15 @@ struct Writer {
     ended: u64,
     /// The device clock when the buffer that is read was fetched.
     fetched: u64,
-    counts: Counts,
-    written: Counts,
-    /// Functions of driver and runtime that were met.
-    functions: [[Function; MOST_FUNCTIONS]; 2],
+    /// What was lost so far, by the numbers of counters, and what of that is in the file.
+    counts: [u64; COUNTERS],
+    written: [u64; COUNTERS],
+    /// Numbers of the names of functions of driver and runtime that were met, plus one.
+    functions: [[u32; MOST_FUNCTIONS]; 2],
     /// Launches that were timed: they have numbers of their own.
     timed: u32,
     texts: Texts,
     block: [u8; BLOCK],
-}
-
-/// A function, all zero until it is met.
-#[derive(Clone, Copy)]
-struct Function {
-    /// Number of its name, plus one.
-    name: u32,
-    launches: bool,
-}
-
-/// What was lost so far, by cause.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Counts {
-    device_dropped: u64,
-    host_dropped: u64,
-    cut: u64,
-    unknown: u64,
-    unfinished: u64,
-    unwritten: u64,
-    launches: u64,
-    without_log: u64,
-    names_dropped: u64,
-    invalid: u64,
-    outside: u64,
-    untimed: u64,
-    apart: u64,
 }
 
 /// Starts the thread.
@@ -127,8 +104,20 @@ extern "C" fn run(writer: *mut c_void) -> *mut c_void {
 }
 
 impl Writer {
+    fn set(&mut self, counter: Counter, value: u64) {
+        if let Some(count) = self.counts.get_mut(counter.number() as usize) {
+            *count = value;
+        }
+    }
+
+    fn add(&mut self, counter: Counter, value: u64) {
+        let before = self.counts.get(counter.number() as usize).copied().unwrap_or(0);
+        self.set(counter, before.saturating_add(value));
+    }
+
     fn live(&mut self) {
-        self.counts.unwritten += system::write(self.file, &wire::header()) as u64;
+        let unwritten = system::write(self.file, &wire::header());
+        self.add(Counter::BytesUnwritten, unwritten as u64);
         let mut block = Block::new(self);
         block.start();
         block.finish();
@@ -144,7 +133,7 @@ impl Writer {
             let mut block = Block::new(self);
             let busy = block.round();
             if last && STATE.times_graphs_only() {
-                block.writer.counts.unfinished += timing::unfinished();
+                block.writer.add(Counter::RecordsUnfinished, timing::unfinished());
             }
             if last || told == 0 {
                 block.clocks();
@@ -190,7 +179,8 @@ impl<'w> Block<'w> {
     /// Writes the block to the file and starts another.
     fn finish(&mut self) {
         if let Some(open) = self.open.take() {
-            self.writer.counts.unwritten += system::write(self.writer.file, open.finish()) as u64;
+            let unwritten = system::write(self.writer.file, open.finish());
+            self.writer.add(Counter::BytesUnwritten, unwritten as u64);
         }
         self.writer.thread = 0;
         self.open = Some(BlockWriter::new(room(self.writer)));
@@ -225,7 +215,7 @@ impl<'w> Block<'w> {
     fn text(&mut self, text: &[u8]) -> u32 {
         let (number, new) = self.writer.texts.number(text);
         if new {
-            self.writer.counts.cut += u64::from(text.len() >= wire::LONGEST_TEXT);
+            self.writer.add(Counter::TextsCut, u64::from(text.len() >= wire::LONGEST_TEXT));
             self.put(&Record::Text { number, text });
         }
         number
@@ -277,7 +267,7 @@ impl<'w> Block<'w> {
         self.devices();
         let mut ended = self.writer.ended;
         let drained = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
-        self.writer.counts.host_dropped = drained.dropped;
+        self.writer.set(Counter::HostRecordsDropped, drained.dropped);
         self.writer.ended = ended;
         buffers::drain(|filled| self.buffer(&filled));
         if STATE.times_graphs_only() {
@@ -315,18 +305,16 @@ impl<'w> Block<'w> {
     /// The number of a function's name.
     fn function(&mut self, packed: u32) -> u32 {
         let (domain, function) = functions::unpacked(packed);
+        self.writer.add(Counter::Launches, u64::from(functions::kind(domain, function) & functions::LAUNCHES != 0));
         let place = (usize::from(domain == cupti::RUNTIME), function as usize);
-        let known = self.writer.functions.get(place.0).and_then(|of_domain| of_domain.get(place.1)).copied();
-        if let Some((known, name)) = known.and_then(|known| Some((known, known.name.checked_sub(1)?))) {
-            self.writer.counts.launches += u64::from(known.launches);
+        let known = self.writer.functions.get(place.0).and_then(|names| names.get(place.1)).copied().unwrap_or(0);
+        if let Some(name) = known.checked_sub(1) {
             return name;
         }
         let name = cupti::loaded().map_or(&b""[..], |cupti| cupti.function_name(domain, function));
-        let launches = functions::launches(name);
-        self.writer.counts.launches += u64::from(launches);
         let number = self.text(name);
-        if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|of_domain| of_domain.get_mut(place.1)) {
-            *slot = Function { name: number.wrapping_add(1), launches };
+        if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|names| names.get_mut(place.1)) {
+            *slot = number.wrapping_add(1);
         }
         number
     }
@@ -344,7 +332,7 @@ impl<'w> Block<'w> {
             // SAFETY: the record is CUPTI's, in a buffer that is ours until it is lent again.
             unsafe { self.activity(record) };
         }
-        self.writer.counts.device_dropped += cupti::dropped(filled.context, filled.stream);
+        self.writer.add(Counter::DeviceRecordsDropped, cupti::dropped(filled.context, filled.stream));
     }
 
     /// # Safety
@@ -360,21 +348,15 @@ impl<'w> Block<'w> {
                 activity::MEMSET => self.fill(&*record.cast()),
                 activity::MEMCPY_PEER => self.peer_copy(&*record.cast()),
                 activity::GRAPH_TRACE => self.graph(&*record.cast()),
-                _ => self.writer.counts.unknown += 1,
+                _ => self.writer.add(Counter::RecordsUnknown, 1),
             }
         }
     }
 
     /// When device work ran; `None`, and counted, where that cannot be.
     fn span(&mut self, start: u64, end: u64) -> Option<Span> {
-        let counts = &mut self.writer.counts;
-        match times(start, end, STATE.since.load(Ordering::Relaxed), self.writer.fetched) {
-            Times::Valid(span) => return Some(span),
-            Times::Unfinished => counts.unfinished += 1,
-            Times::Invalid => counts.invalid += 1,
-            Times::Outside => counts.outside += 1,
-        }
-        None
+        let found = times(start, end, STATE.since.load(Ordering::Relaxed), self.writer.fetched);
+        found.map_err(|counter| self.writer.add(counter, 1)).ok()
     }
 
     /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
@@ -434,7 +416,7 @@ impl<'w> Block<'w> {
     /// A launch that was timed. Handles have the numbers of texts of their bytes: unlike any other handle's.
     fn timed(&mut self, launch: &TimedLaunch) {
         self.writer.timed += 1;
-        self.writer.counts.launches += 1;
+        self.writer.add(Counter::Launches, 1);
         let (function, correlation) = (self.text(launch.name), self.writer.timed);
         self.put_host(launch.thread, &Record::Call { function, correlation, span: launch.host });
         let mut number = |handle: usize| self.writer.texts.number(&handle.to_ne_bytes()).0;
@@ -446,58 +428,37 @@ impl<'w> Block<'w> {
 
     /// What was lost, where that has changed.
     fn counts(&mut self) {
-        self.writer.counts.without_log = log::without_log();
-        self.writer.counts.names_dropped = catalogue::dropped();
+        self.writer.set(Counter::ThreadsWithoutLog, log::without_log());
+        self.writer.set(Counter::NamesDropped, catalogue::dropped());
         if STATE.times_graphs_only() {
-            (self.writer.counts.untimed, self.writer.counts.apart) = (timing::untimed(), timing::apart());
+            self.writer.set(Counter::LaunchesUntimed, timing::untimed());
+            self.writer.set(Counter::ClocksApart, timing::apart());
         }
-        let (now, before) = (self.writer.counts, self.writer.written);
-        if now == before {
-            return;
-        }
-        self.writer.written = now;
-        for (counter, value) in [
-            (Counter::DeviceRecordsDropped, now.device_dropped),
-            (Counter::HostRecordsDropped, now.host_dropped),
-            (Counter::ThreadsWithoutLog, now.without_log),
-            (Counter::NamesDropped, now.names_dropped),
-            (Counter::TextsCut, now.cut),
-            (Counter::RecordsUnknown, now.unknown),
-            (Counter::RecordsUnfinished, now.unfinished),
-            (Counter::BytesUnwritten, now.unwritten),
-            (Counter::Launches, now.launches),
-            (Counter::TimesInvalid, now.invalid),
-            (Counter::TimesOutside, now.outside),
-            (Counter::LaunchesUntimed, now.untimed),
-            (Counter::ClocksApart, now.apart),
-        ] {
-            if value > 0 {
-                self.put(&Record::Count { counter, value });
+        for counter in Counter::ALL {
+            let place = counter.number() as usize;
+            let value = self.writer.counts.get(place).copied().unwrap_or(0);
+            if let Some(written) = self.writer.written.get_mut(place).filter(|written| **written != value) {
+                *written = value;
+                self.put(&Record::Count { counter: *counter, value });
             }
         }
     }
 }
 
-/// What the times of a record are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Times {
-    Valid(Span),
-    /// CUPTI has none: the work had not ended, or there was no room for them.
-    Unfinished,
-    Invalid,
-    Outside,
-}
-
 /// How far clocks of host and device may be apart, converted into one another for minutes.
 const APART: u64 = 100_000_000;
 
-/// `since` is when recording was switched on and `until` when the record was fetched; zero where that is not known.
-fn times(start: u64, end: u64, since: u64, until: u64) -> Times {
+/// When work ran, or what it is counted as. `since` is when recording was switched on and `until` when the record was fetched; zero where
+/// that is not known.
+fn times(start: u64, end: u64, since: u64, until: u64) -> Result<Span, Counter> {
     match (start, end) {
-        (_, 0) => Times::Unfinished,
-        (0, _) => Times::Invalid,
-        _ if start.saturating_add(APART) < since || (until != 0 && end > until.saturating_add(APART)) => Times::Outside,
-        _ => end.checked_sub(start).map_or(Times::Invalid, |duration| Times::Valid(Span { start, duration })),
+        // CUPTI has none: the work had not ended, or there was no room for them.
+        (_, 0) => Err(Counter::RecordsUnfinished),
+        (0, _) => Err(Counter::TimesInvalid),
+        _ if start.saturating_add(APART) < since || (until != 0 && end > until.saturating_add(APART)) => {
+            Err(Counter::TimesOutside)
+        }
+        _ => end.checked_sub(start).map(|duration| Span { start, duration }).ok_or(Counter::TimesInvalid),
     }
 }
 
@@ -508,11 +469,13 @@ mod tests {
     #[test]
     fn times_that_cannot_be_are_told_from_those_that_are_not_there() {
         const S: u64 = 1_000_000_000;
-        assert_eq!(times(5 * S, 6 * S, 4 * S, 7 * S), Times::Valid(Span { start: 5 * S, duration: S }));
-        assert_eq!(times(5 * S, 5 * S, 5 * S, 5 * S), Times::Valid(Span { start: 5 * S, duration: 0 }));
-        assert_eq!(times(5 * S, 6 * S, 0, 0), Times::Valid(Span { start: 5 * S, duration: S }));
-        assert_eq!((times(0, 0, S, S), times(S, 0, S, S)), (Times::Unfinished, Times::Unfinished));
-        assert_eq!((times(0, S, 0, 0), times(6 * S, 5 * S, S, 9 * S)), (Times::Invalid, Times::Invalid));
-        assert_eq!((times(S, 2 * S, 3 * S, 9 * S), times(S, 9 * S, S, 3 * S)), (Times::Outside, Times::Outside));
+        let (unfinished, invalid) = (Err(Counter::RecordsUnfinished), Err(Counter::TimesInvalid));
+        let outside = Err(Counter::TimesOutside);
+        assert_eq!(times(5 * S, 6 * S, 4 * S, 7 * S), Ok(Span { start: 5 * S, duration: S }));
+        assert_eq!(times(5 * S, 5 * S, 5 * S, 5 * S), Ok(Span { start: 5 * S, duration: 0 }));
+        assert_eq!(times(5 * S, 6 * S, 0, 0), Ok(Span { start: 5 * S, duration: S }));
+        assert_eq!((times(0, 0, S, S), times(S, 0, S, S)), (unfinished, unfinished));
+        assert_eq!((times(0, S, 0, 0), times(6 * S, 5 * S, S, 9 * S)), (invalid, invalid));
+        assert_eq!((times(S, 2 * S, 3 * S, 9 * S), times(S, 9 * S, S, 3 * S)), (outside, outside));
     }
 }

@@ -62,7 +62,11 @@ macro_rules! counters {
         }
 
         impl Counter {
-            pub(crate) const fn number(self) -> u32 {
+            /// All that are known.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// Its number in files.
+            pub const fn number(self) -> u32 {
                 match self {
                     $(Self::$name => $number,)+
                     Self::Other(number) => number,

@@ -61,7 +61,7 @@ impl Losses {
             |wanted: Counter| self.counted.iter().find(|(it, _)| *it == wanted).map_or(0, |(_, value)| *value);
         let device = counted(Counter::DeviceRecordsDropped);
         let (invalid, outside) = (counted(Counter::TimesInvalid), counted(Counter::TimesOutside));
-        let missing = self.launches_without_work;
+        let (missing, untimed) = (self.launches_without_work, counted(Counter::LaunchesUntimed));
         // A process that was killed has launched what its device never finished; in any other, work is missing.
         let severity =
             if self.unfinished > 0 || missing * 100 < self.launches { Severity::Info } else { Severity::Error };
@@ -88,6 +88,7 @@ impl Losses {
             of(QualityCounter::some("device_times_outside", Severity::Error, outside), invalid + outside + work),
             QualityCounter::some("collector_bytes_unwritten", Severity::Error, counted(Counter::BytesUnwritten)),
             of(QualityCounter::some("launches_without_work", severity, missing), self.launches),
+            of(QualityCounter::some("graph_launches_untimed", Severity::Warning, untimed), untimed + work),
             QualityCounter::some("collector_names_missing", Severity::Warning, self.names_missing),
             QualityCounter::some("range_pops_missing", Severity::Info, self.pops_missing),
             QualityCounter::some("range_pushes_missing", Severity::Info, self.pushes_missing),

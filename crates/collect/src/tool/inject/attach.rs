@@ -26,6 +26,8 @@ pub struct AttachRequest {
     pub target: String,
     /// For how long.
     pub duration: Duration,
+    /// Only launches of CUDA graphs are timed, without CUPTI.
+    pub graphs_only: bool,
 }
 
 /// Why no process is recorded.
@@ -145,7 +147,7 @@ impl RunningProcess {
     /// Where requests for it lie, seen from here.
     fn folder(&self) -> PathBuf {
         let seen = PathBuf::from(format!("/proc/{}/root", self.id));
-        seen.join(format!("tmp/llm-perf-attach-{}-{}", self.user, self.inner))
+        seen.join(format!("tmp/llm-perf-attach-{}", self.inner))
     }
 
     fn is_running(&self) -> bool {
@@ -327,7 +329,8 @@ fn ask(process: &RunningProcess, request: &AttachRequest) -> Result<(), AttachEr
     for old in wire_files(&folder) {
         let _ = fs::remove_file(old);
     }
-    fs::write(&file, request.duration.as_millis().to_string()).map_err(failed("write", &file))?;
+    let what = if request.graphs_only { " graphs" } else { "" };
+    fs::write(&file, format!("{}{what}", request.duration.as_millis())).map_err(failed("write", &file))?;
     let start = Instant::now();
     while start.elapsed() < LONGEST_START && process.is_running() {
         for thread in process.threads() {
