@@ -13,7 +13,6 @@ pub(crate) const NEWEST_CHECKED: u32 = 139_999;
 
 pub(crate) const MEMCPY: u32 = 1;
 pub(crate) const MEMSET: u32 = 2;
-pub(crate) const KERNEL: u32 = 3;
 pub(crate) const CONCURRENT_KERNEL: u32 = 10;
 pub(crate) const MEMCPY_PEER: u32 = 22;
 pub(crate) const GRAPH_TRACE: u32 = 51;

@@ -20,6 +20,7 @@ functions! {
         device_uuid: c"cuDeviceGetUuid_v2" (*mut [u8; 16], c_int);
         device_memory: c"cuDeviceTotalMem_v2" (*mut usize, c_int);
         context: c"cuCtxGetCurrent" (*mut *mut c_void);
+        context_number: c"cuCtxGetId" (*mut c_void, *mut u64);
         set_context: c"cuCtxSetCurrent" (*mut c_void);
         device_of_context: c"cuCtxGetDevice" (*mut c_int);
         create_stream: c"cuStreamCreate" (*mut *mut c_void, c_uint);

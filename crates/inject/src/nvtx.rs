@@ -64,7 +64,7 @@ pub(crate) unsafe fn attach(export_table: unsafe extern "C" fn(u32) -> *const c_
     // SAFETY: by the contract; the table is null or of this type.
     let Some(table) = (unsafe { export_table(CALLBACKS).cast::<Callbacks>().as_ref() }) else { return false };
     let Some(module_table) = table.module_table.filter(|_| table.size >= size_of::<Callbacks>()) else { return false };
-    let core: [(usize, *const c_void); 7] = [
+    let core: [(usize, *const c_void); 8] = [
         (4, range_start_ex as *const c_void),
         (5, range_start_a as *const c_void),
         (6, range_start_w as *const c_void),
@@ -72,8 +72,8 @@ pub(crate) unsafe fn attach(export_table: unsafe extern "C" fn(u32) -> *const c_
         (8, range_push_ex as *const c_void),
         (9, range_push_a as *const c_void),
         (10, range_push_w as *const c_void),
+        (11, range_pop as *const c_void),
     ];
-    let pop = [(11, range_pop as *const c_void)];
     let core2: [(usize, *const c_void); 8] = [
         (2, domain_range_start_ex as *const c_void),
         (3, domain_range_end as *const c_void),
@@ -85,12 +85,7 @@ pub(crate) unsafe fn attach(export_table: unsafe extern "C" fn(u32) -> *const c_
         (13, domain_create_w as *const c_void),
     ];
     // SAFETY: the function is NVTX's own, and the functions have the types of the slots they go into.
-    unsafe {
-        let ranges = fill(module_table, CORE, &core);
-        fill(module_table, CORE, &pop);
-        let domains = fill(module_table, CORE2, &core2);
-        ranges || domains
-    }
+    unsafe { fill(module_table, CORE, &core) | fill(module_table, CORE2, &core2) }
 }
 
 /// # Safety

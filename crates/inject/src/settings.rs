@@ -21,8 +21,6 @@ pub(crate) struct InjectSettings {
     /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none. All of them where there are windows:
     /// a graph that was made before whole graphs were recorded ends the process when it is launched.
     pub(crate) graphs: u32,
-    /// Milliseconds between two flushes.
-    pub(crate) flush: u32,
     /// When to collect.
     pub(crate) windows: Windows,
     /// Whether the driver says when it starts; otherwise only ranges load us, and a window may open at any time.
@@ -30,9 +28,6 @@ pub(crate) struct InjectSettings {
     /// Number of this process in a distributed run and how many there are, by its launcher.
     pub(crate) rank: Option<(u32, u32)>,
 }
-
-/// Between two flushes, unless said otherwise: what a killed process loses at most.
-const FLUSH: u32 = 250;
 
 impl InjectSettings {
     fn read() -> Self {
@@ -46,7 +41,6 @@ impl InjectSettings {
             cupti: Path::of(variable(c"LLM_PERF_INJECT_CUPTI")),
             cupti_fallback: Path::of(variable(c"LLM_PERF_INJECT_CUPTI_FALLBACK")),
             graphs: if windows.are_there() { 1 } else { graphs(variable(c"LLM_PERF_INJECT_GRAPHS")) },
-            flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows,
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
             rank: rank(),

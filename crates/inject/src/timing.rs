@@ -7,7 +7,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use wire::Span;
+use wire::{Counter, Place, Span};
 
 use crate::driver::{self, Driver, driver};
 use crate::log::{self, Log};
@@ -49,6 +49,8 @@ struct Pair {
 
 /// A context and its events, all zero before it is known. All but the pairs is for the writer thread.
 struct Context {
+    /// The driver's number of it, which no other context gets, and its handle.
+    number: AtomicU64,
     handle: AtomicPtr<c_void>,
     /// The pair to be lent next.
     next: AtomicUsize,
@@ -84,10 +86,9 @@ pub(crate) struct TimedLaunch {
     pub(crate) name: &'static [u8],
     pub(crate) thread: u32,
     pub(crate) host: Span,
-    pub(crate) span: Span,
-    pub(crate) device: u32,
+    /// Without its stream and the number of its call.
+    pub(crate) place: Place,
     /// Handles of the program's.
-    pub(crate) context: usize,
     pub(crate) stream: usize,
     pub(crate) graph: usize,
 }
@@ -123,13 +124,15 @@ fn time(name: u32, graph: *mut c_void, stream: *mut c_void) -> Option<Timed> {
 /// Records the first event. Nothing is recorded on a stream that captures: it would become a part of the graph.
 fn start(driver: &Driver, stream: *mut c_void, per_thread: bool) -> Option<&'static Pair> {
     let is_capturing = if per_thread { driver.is_capturing_per_thread } else { driver.is_capturing };
-    let (mut captures, mut context) = (0, core::ptr::null_mut());
-    // SAFETY: the stream is the one that the program launches on, and both may be written to.
+    let (mut captures, mut context, mut number) = (0, core::ptr::null_mut(), 0);
+    // SAFETY: the stream is the one that the program launches on, and all else may be written to.
     let code = unsafe { is_capturing(stream, &mut captures) | (driver.context)(&mut context) };
-    if code != 0 || captures != 0 || context.is_null() {
+    // SAFETY: as above; the context is current.
+    if code != 0 || captures != 0 || context.is_null() || unsafe { (driver.context_number)(context, &mut number) } != 0
+    {
         return None;
     }
-    let pair = lend(context)?;
+    let pair = lend(context, number)?;
     if record(driver, &pair.start, stream, per_thread) {
         return Some(pair);
     }
@@ -144,12 +147,13 @@ fn record(driver: &Driver, event: &AtomicPtr<c_void>, stream: *mut c_void, per_t
 }
 
 /// Two events of a context; `None` where none are free. A context that is new gets its events from the writer thread.
-fn lend(context: *mut c_void) -> Option<&'static Pair> {
+fn lend(context: *mut c_void, number: u64) -> Option<&'static Pair> {
     let of_context = ALL.iter().find(|one| {
-        let known = one.handle.load(Ordering::Acquire);
-        let claims = || one.handle.compare_exchange(known, context, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        known == context || (known.is_null() && claims())
+        let known = one.number.load(Ordering::Acquire);
+        let claims = || one.number.compare_exchange(0, number, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        known == number || (known == 0 && claims())
     })?;
+    of_context.handle.store(context, Ordering::Release);
     let pair = of_context.pairs.get(of_context.next.fetch_add(1, Ordering::Relaxed) % PAIRS)?;
     pair.state.compare_exchange(FREE, LENT, Ordering::AcqRel, Ordering::Relaxed).is_ok().then_some(pair)
 }
@@ -189,20 +193,12 @@ pub(crate) fn open() {
     STATE.timing.store(true, Ordering::Release);
 }
 
-/// Launches that were not timed in this recording.
-pub(crate) fn untimed() -> u64 {
-    UNTIMED.load(Ordering::Relaxed)
-}
-
-/// How far the wall clock may be off at an event of this recording.
-pub(crate) fn apart() -> u64 {
-    APART.load(Ordering::Relaxed)
-}
-
-/// Launches of this recording that have not ended.
-pub(crate) fn unfinished() -> u64 {
+/// What this recording lacks: launches that were not timed, or have not ended, and how far the wall clock may be off at an event.
+pub(crate) fn counts() -> [(Counter, u64); 3] {
     let waits = |pair: &&Pair| pair.state.load(Ordering::Relaxed) == RECORDED;
-    ALL.iter().flat_map(|context| &context.pairs).filter(waits).count() as u64
+    let unfinished = ALL.iter().flat_map(|context| &context.pairs).filter(waits).count() as u64;
+    let [untimed, apart] = [&UNTIMED, &APART].map(|count| count.load(Ordering::Relaxed));
+    [(Counter::LaunchesUntimed, untimed), (Counter::RecordsUnfinished, unfinished), (Counter::ClocksApart, apart)]
 }
 
 /// Hands over every launch that has ended. For the writer thread.
@@ -210,13 +206,17 @@ pub(crate) fn read(mut each: impl FnMut(TimedLaunch)) {
     /// `CU_STREAM_CAPTURE_MODE_RELAXED`: this thread does not disturb captures of others.
     const RELAXED: c_int = 2;
     let Some(driver) = driver() else { return };
-    let mut mode = RELAXED;
     let is_due = monotonic().saturating_sub(LAST_TIE.load(Ordering::Relaxed)) > TIE_EVERY;
-    for (number, context) in ALL.iter().enumerate() {
-        let handle = context.handle.load(Ordering::Acquire);
-        // SAFETY: the handle was current on a thread of the program; the driver refuses a context that is gone. The mode may be
+    for context in ALL.iter().take_while(|context| context.number.load(Ordering::Acquire) != 0) {
+        let (handle, mut number, mut mode) = (context.handle.load(Ordering::Acquire), 0, RELAXED);
+        // SAFETY: the handle was current on a thread of the program; the driver refuses a context that is gone. Number and mode may be
         // written to.
-        if handle.is_null() || unsafe { (driver.set_context)(handle) | (driver.capture_mode)(&mut mode) } != 0 {
+        let code = unsafe {
+            (driver.set_context)(handle)
+                | (driver.context_number)(handle, &mut number)
+                | (driver.capture_mode)(&mut mode)
+        };
+        if handle.is_null() || code != 0 || number != context.number.load(Ordering::Relaxed) {
             continue;
         }
         if context.prepare(driver) && (is_due || context.tied.load(Ordering::Relaxed) == 0) {
@@ -224,12 +224,12 @@ pub(crate) fn read(mut each: impl FnMut(TimedLaunch)) {
         }
         for pair in context.pairs.iter().filter(|pair| pair.state.load(Ordering::Acquire) == RECORDED) {
             if let Some(span) = context.span(driver, pair) {
-                each(pair.launch(span, number, context));
+                each(pair.launch(span, context));
                 pair.state.store(FREE, Ordering::Release);
             }
         }
-        // SAFETY: a mode and a null context only.
-        unsafe { ((driver.capture_mode)(&mut mode), (driver.set_context)(core::ptr::null_mut())) };
+        // SAFETY: no context is current from here on.
+        unsafe { (driver.set_context)(core::ptr::null_mut()) };
     }
     if is_due {
         LAST_TIE.store(monotonic(), Ordering::Relaxed);
@@ -237,17 +237,16 @@ pub(crate) fn read(mut each: impl FnMut(TimedLaunch)) {
 }
 
 impl Pair {
-    fn launch(&self, span: Span, number: usize, context: &Context) -> TimedLaunch {
+    fn launch(&self, span: Span, of: &Context) -> TimedLaunch {
         let host = Span { start: self.began.load(Ordering::Relaxed), duration: self.took.load(Ordering::Relaxed) };
         let name =
             slots::NAMES.get(self.name.load(Ordering::Relaxed) as usize).map_or(&b""[..], |name| name.to_bytes());
+        let (device, context) = (of.device.load(Ordering::Relaxed), of.number.load(Ordering::Relaxed) as u32);
         TimedLaunch {
             name,
             thread: self.thread.load(Ordering::Relaxed),
             host,
-            span,
-            device: context.device.load(Ordering::Relaxed),
-            context: number + 1,
+            place: Place { device, context, span, ..Place::default() },
             stream: self.stream.load(Ordering::Relaxed),
             graph: self.graph.load(Ordering::Relaxed),
         }
@@ -288,31 +287,22 @@ impl Context {
     fn tie(&self, driver: &Driver) {
         let stream = self.stream.load(Ordering::Relaxed);
         let before = self.tie.load(Ordering::Relaxed);
-        let mut best = u64::MAX;
+        let mut best = PATIENCE;
         for event in self.ties.iter().map(|event| event.load(Ordering::Relaxed)).filter(|event| *event != before) {
             let began = now();
             // SAFETY: event and stream are of this context.
-            let mut code = unsafe { (driver.record)(event, stream) };
-            if code != 0 {
-                return;
-            }
-            let mut ended = began;
-            loop {
-                // SAFETY: the event is of this context.
-                code = unsafe { (driver.query)(event) };
-                ended = now().max(ended);
-                if code == 0 || ended - began > PATIENCE {
-                    break;
-                }
-            }
-            let took = ended.saturating_sub(began);
-            if code == 0 && took < best {
+            let recorded = unsafe { (driver.record)(event, stream) == 0 };
+            // SAFETY: as above.
+            let waits = || unsafe { (driver.query)(event) != 0 };
+            while recorded && waits() && now().saturating_sub(began) < PATIENCE {}
+            let took = now().saturating_sub(began);
+            if recorded && took < best {
                 best = took;
                 self.tie.store(event, Ordering::Relaxed);
-                self.tied.store(began.midpoint(ended), Ordering::Relaxed);
+                self.tied.store(began + took / 2, Ordering::Relaxed);
             }
         }
-        if best < u64::MAX {
+        if best < PATIENCE {
             APART.fetch_max(best / 2, Ordering::Relaxed);
         }
     }

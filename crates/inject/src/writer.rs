@@ -10,14 +10,13 @@ use core::sync::atomic::Ordering;
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
 use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
-use crate::buffers::{self, FilledBuffer};
 use crate::functions::MOST_FUNCTIONS;
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::texts::Texts;
 use crate::timing::{self, TimedLaunch};
-use crate::{catalogue, cupti, driver, functions, gate, system};
+use crate::{buffers, catalogue, cupti, driver, functions, gate, system};
 
 /// Bytes of a block.
 const BLOCK: usize = 256 << 10;
@@ -25,6 +24,8 @@ const BLOCK: usize = 256 << 10;
 const TICK: u32 = 10;
 /// The same while there is little to fetch. A log that was not busy takes sixty times as much in between.
 const QUIET_TICK: u32 = 100;
+/// Milliseconds between two flushes: what a killed process loses at most.
+const FLUSH: u32 = 250;
 /// Milliseconds between two readings of the clocks.
 const CLOCKS: u32 = 1000;
 /// Numbers of counters.
@@ -32,17 +33,17 @@ const COUNTERS: usize = Counter::ALL.len() + 1;
 /// Devices that are described.
 const DEVICES: u32 = 64;
 
-/// Where and when a record of CUPTI's happened; the records name it alike and have no type in common.
+/// Where and when a record of CUPTI's happened, where that can be; the records name it alike and have no type in common.
 macro_rules! place {
-    ($record:expr, $node:expr, $span:expr) => {
-        Place {
+    ($block:expr, $record:expr, $node:expr) => {
+        $block.span($record.start, $record.end).map(|span| Place {
             device: $record.device,
             context: $record.context,
             stream: $record.stream,
             correlation: $record.correlation,
             node: $node,
-            span: $span,
-        }
+            span,
+        })
     };
 }
 
@@ -55,7 +56,6 @@ struct Writer {
     named: usize,
     /// Whether the devices were described.
     described: bool,
-    ended: u64,
     /// The device clock when the buffer that is read was fetched.
     fetched: u64,
     /// What was lost so far, by the numbers of counters, and what of that is in the file.
@@ -121,7 +121,6 @@ impl Writer {
         let mut block = Block::new(self);
         block.start();
         block.finish();
-        let flush = settings().map_or(CLOCKS, |settings| settings.flush);
         let (mut flushed, mut told): (u32, u32) = (0, 0);
         loop {
             let heard = STATE.bell.load(Ordering::Acquire);
@@ -132,9 +131,6 @@ impl Writer {
             }
             let mut block = Block::new(self);
             let busy = block.round();
-            if last && STATE.times_graphs_only() {
-                block.writer.add(Counter::RecordsUnfinished, timing::unfinished());
-            }
             if last || told == 0 {
                 block.clocks();
                 block.counts();
@@ -151,7 +147,7 @@ impl Writer {
             let tick = if busy || gate::is_settling() || STATE.is_attached() { TICK } else { QUIET_TICK };
             system::sleep_until_rung(&STATE.bell, heard, tick);
             let later = |time: u32, every: u32| if time + tick < every { time + tick } else { 0 };
-            (flushed, told) = (later(flushed, flush), later(told, CLOCKS));
+            (flushed, told) = (later(flushed, FLUSH), later(told, CLOCKS));
         }
     }
 }
@@ -188,15 +184,10 @@ impl<'w> Block<'w> {
 
     /// Adds a record that stands for itself.
     fn put(&mut self, record: &Record<'_>) {
-        for _ in 0..2 {
-            if self.open.as_mut().is_some_and(|open| open.push(record)) {
-                return;
-            }
-            self.finish();
-        }
+        self.put_host(self.writer.thread, record);
     }
 
-    /// Adds a record of a thread.
+    /// Adds a record of a thread; zero for one that is of none.
     fn put_host(&mut self, thread: u32, record: &Record<'_>) {
         for _ in 0..2 {
             let known = self.writer.thread == thread;
@@ -265,15 +256,12 @@ impl<'w> Block<'w> {
             }
         });
         self.devices();
-        let mut ended = self.writer.ended;
-        let drained = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
-        self.writer.set(Counter::HostRecordsDropped, drained.dropped);
-        self.writer.ended = ended;
-        buffers::drain(|filled| self.buffer(&filled));
+        let busy = log::drain_all(|thread, entry| self.entry(thread, &entry));
+        buffers::drain(|context, stream, memory, valid| self.buffer(context, stream, memory, valid));
         if STATE.times_graphs_only() {
             timing::read(|launch| self.timed(&launch));
         }
-        drained.busy
+        busy
     }
 
     /// An entry of a thread's log.
@@ -320,19 +308,19 @@ impl<'w> Block<'w> {
     }
 
     /// A buffer that CUPTI has filled.
-    fn buffer(&mut self, filled: &FilledBuffer) {
+    fn buffer(&mut self, context: *mut c_void, stream: u32, memory: *mut u8, valid: usize) {
         let mut record = core::ptr::null_mut();
         self.writer.fetched = cupti::device_clock();
         loop {
             // SAFETY: CUPTI filled the buffer, and the record is from it.
-            record = unsafe { cupti::next_record(filled.memory, filled.valid, record) };
+            record = unsafe { cupti::next_record(memory, valid, record) };
             if record.is_null() {
                 break;
             }
             // SAFETY: the record is CUPTI's, in a buffer that is ours until it is lent again.
             unsafe { self.activity(record) };
         }
-        self.writer.add(Counter::DeviceRecordsDropped, cupti::dropped(filled.context, filled.stream));
+        self.writer.add(Counter::DeviceRecordsDropped, cupti::dropped(context, stream));
     }
 
     /// # Safety
@@ -341,16 +329,34 @@ impl<'w> Block<'w> {
     unsafe fn activity(&mut self, record: *const c_void) {
         // SAFETY: every record starts with its kind; the structure of each kind is no longer than the record of any
         // release that is let in, see `activity`.
-        unsafe {
+        let made = unsafe {
             match record.cast::<u32>().read() {
-                activity::KERNEL | activity::CONCURRENT_KERNEL => self.kernel(&*record.cast()),
-                activity::MEMCPY => self.copy(&*record.cast()),
-                activity::MEMSET => self.fill(&*record.cast()),
-                activity::MEMCPY_PEER => self.peer_copy(&*record.cast()),
-                activity::GRAPH_TRACE => self.graph(&*record.cast()),
-                _ => self.writer.add(Counter::RecordsUnknown, 1),
+                activity::CONCURRENT_KERNEL => self.kernel(&*record.cast()),
+                activity::MEMCPY => {
+                    let copy = &*record.cast::<CopyOrMemset>();
+                    let (direction, bytes) = (copy.direction, copy.bytes);
+                    place!(self, copy, copy.node).map(|place| Record::Copy { direction, bytes, place })
+                }
+                activity::MEMCPY_PEER => {
+                    let copy = &*record.cast::<PeerCopy>();
+                    let (direction, bytes) = (copy.direction, copy.bytes);
+                    place!(self, copy, copy.node).map(|place| Record::Copy { direction, bytes, place })
+                }
+                activity::MEMSET => {
+                    let fill = &*record.cast::<CopyOrMemset>();
+                    place!(self, fill, fill.node).map(|place| Record::Memset { bytes: fill.bytes, place })
+                }
+                activity::GRAPH_TRACE => {
+                    let graph = &*record.cast::<GraphTrace>();
+                    place!(self, graph, 0).map(|place| Record::Graph { graph: graph.graph, place })
+                }
+                _ => {
+                    self.writer.add(Counter::RecordsUnknown, 1);
+                    None
+                }
             }
-        }
+        };
+        made.into_iter().for_each(|record| self.put(&record));
     }
 
     /// When device work ran; `None`, and counted, where that cannot be.
@@ -373,11 +379,8 @@ impl<'w> Block<'w> {
         }
     }
 
-    fn kernel(&mut self, kernel: &Kernel) {
-        let Some(span) = self.span(kernel.start, kernel.end) else { return };
-        // SAFETY: the name is a C string that CUPTI keeps.
-        let name = unsafe { system::text(kernel.name, wire::LONGEST_TEXT) };
-        let place = place!(kernel, kernel.node, span);
+    fn kernel(&mut self, kernel: &Kernel) -> Option<Record<'static>> {
+        let place = place!(self, kernel, kernel.node)?;
         let shape = Shape {
             grid: kernel.grid,
             block: kernel.block,
@@ -385,32 +388,9 @@ impl<'w> Block<'w> {
             shared_static: kernel.shared_static,
             shared_dynamic: kernel.shared_dynamic,
         };
-        let name = self.text(name);
-        self.put(&Record::Kernel { name, place, shape });
-    }
-
-    fn copy(&mut self, copy: &CopyOrMemset) {
-        let Some(span) = self.span(copy.start, copy.end) else { return };
-        let place = place!(copy, copy.node, span);
-        self.put(&Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
-    }
-
-    fn fill(&mut self, fill: &CopyOrMemset) {
-        let Some(span) = self.span(fill.start, fill.end) else { return };
-        let place = place!(fill, fill.node, span);
-        self.put(&Record::Memset { bytes: fill.bytes, place });
-    }
-
-    fn peer_copy(&mut self, copy: &PeerCopy) {
-        let Some(span) = self.span(copy.start, copy.end) else { return };
-        let place = place!(copy, copy.node, span);
-        self.put(&Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
-    }
-
-    fn graph(&mut self, graph: &GraphTrace) {
-        let Some(span) = self.span(graph.start, graph.end) else { return };
-        let place = place!(graph, 0, span);
-        self.put(&Record::Graph { graph: graph.graph, place });
+        // SAFETY: the name is a C string that CUPTI keeps.
+        let name = self.text(unsafe { system::text(kernel.name, wire::LONGEST_TEXT) });
+        Some(Record::Kernel { name, place, shape })
     }
 
     /// A launch that was timed. Handles have the numbers of texts of their bytes: unlike any other handle's.
@@ -421,19 +401,14 @@ impl<'w> Block<'w> {
         self.put_host(launch.thread, &Record::Call { function, correlation, span: launch.host });
         let mut number = |handle: usize| self.writer.texts.number(&handle.to_ne_bytes()).0;
         let (graph, stream) = (number(launch.graph), number(launch.stream));
-        let &TimedLaunch { device, span, context, .. } = launch;
-        let place = Place { device, context: context as u32, stream, correlation, node: 0, span };
-        self.put(&Record::Graph { graph, place });
+        self.put(&Record::Graph { graph, place: Place { stream, correlation, ..launch.place } });
     }
 
     /// What was lost, where that has changed.
     fn counts(&mut self) {
-        self.writer.set(Counter::ThreadsWithoutLog, log::without_log());
-        self.writer.set(Counter::NamesDropped, catalogue::dropped());
-        if STATE.times_graphs_only() {
-            self.writer.set(Counter::LaunchesUntimed, timing::untimed());
-            self.writer.set(Counter::ClocksApart, timing::apart());
-        }
+        let timed = timing::counts().into_iter().filter(|_| STATE.times_graphs_only());
+        let counts = log::counts().into_iter().chain([(Counter::NamesDropped, catalogue::dropped())]).chain(timed);
+        counts.for_each(|(counter, value)| self.writer.set(counter, value));
         for counter in Counter::ALL {
             let place = counter.number() as usize;
             let value = self.writer.counts.get(place).copied().unwrap_or(0);

@@ -11,23 +11,31 @@ use std::sync::OnceLock;
 
 use wire::{Counter, Name, Piece, Record};
 
+mod make {
+    include!("../double/make.rs");
+}
+
 /// What the tests start, compiled once.
 pub(super) struct Made {
     pub(super) library: PathBuf,
-    pub(super) cupti: PathBuf,
-    pub(super) driver: PathBuf,
-    /// Folder of doubles of libraries that launch graphs.
-    pub(super) engines: PathBuf,
-    pub(super) application: PathBuf,
+    doubles: make::Doubles,
+}
+
+impl std::ops::Deref for Made {
+    type Target = make::Doubles;
+
+    fn deref(&self) -> &make::Doubles {
+        &self.doubles
+    }
 }
 
 pub(super) fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("collector-{}", std::process::id()));
-        std::fs::create_dir_all(&out).unwrap();
-        let compiler = PathBuf::from(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let doubles = make::doubles(&here.join("tests/double"), &out);
+        let compiler = PathBuf::from(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let library = compile::library(&compile::Compiler {
             program: &compiler,
             linker: None,
@@ -37,37 +45,7 @@ pub(super) fn made() -> &'static Made {
             version: "0.1.0",
         })
         .unwrap();
-        let double = |name: &str, kind: &str, file: &str| {
-            let source = here.join("tests/double").join(name);
-            let mut command = Command::new(&compiler);
-            command.arg(source).args(["--edition", "2024", "--crate-type", kind, "-o"]).arg(out.join(file));
-            if kind == "cdylib" {
-                // A library is known to the loader by this name.
-                command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
-            }
-            let done = command.output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            out.join(file)
-        };
-        let cupti = double("cupti.rs", "cdylib", "libdouble_cupti.so");
-        let driver = double("driver.rs", "cdylib", "libcuda.so.1");
-        let application = double("application.rs", "bin", "application");
-        let c = |name: &str, file: &str, with: &[&str]| {
-            let mut command = Command::new("cc");
-            command.args(["-shared", "-fPIC", "-O1", "-Wl,-z,relro"]).arg("-o").arg(out.join(file));
-            command.arg(here.join("tests/double").join(name)).args(with).arg(format!("-Wl,-soname,{file}"));
-            command.arg(format!("-Wl,-rpath,{}", out.display()));
-            let done = command.output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            out.join(file).into_os_string().into_string().unwrap()
-        };
-        let cuda = driver.to_str().unwrap();
-        let runtime = c("runtime.c", "libcudart.so.13", &[cuda]);
-        // Slots that are filled at the first call, those that are only read once the library is loaded, and those of the driver.
-        c("engine.c", "libengine_lazy.so", &["-DLAUNCH=cudaGraphLaunch", "-Wl,-z,lazy", &runtime]);
-        c("engine.c", "libengine_now.so", &["-DLAUNCH=cudaGraphLaunch", "-fno-plt", "-Wl,-z,now", &runtime]);
-        c("engine.c", "libengine_driver.so", &["-DLAUNCH=cuGraphLaunch_ptsz", "-Wl,-z,now", cuda]);
-        Made { library, cupti, driver, engines: out, application }
+        Made { library, doubles }
     })
 }
 

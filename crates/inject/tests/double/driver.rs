@@ -94,6 +94,12 @@ pub unsafe extern "C" fn cuCtxGetCurrent(context: *mut *mut c_void) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetId(context: *mut c_void, number: *mut u64) -> c_int {
+    unsafe { *number = context as u64 };
+    if context.is_null() { 201 } else { 0 }
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSetCurrent(context: *mut c_void) -> c_int {
     CONTEXT.set(context as usize);
     0

@@ -201,12 +201,11 @@ impl WaitingProcesses {
             return Err(AttachError::OtherUser(other.id));
         }
         let own: Vec<_> = all.into_iter().filter(|process| process.user == user).collect();
-        let mut chosen: Vec<RunningProcess> = Vec::new();
         let is_named = |process: &&RunningProcess| match number {
             Some(number) => process.id == number,
             None => process.names.iter().any(|name| name == target),
         };
-        chosen.extend(own.iter().filter(is_named).cloned());
+        let mut chosen: Vec<_> = own.iter().filter(is_named).cloned().collect();
         if chosen.is_empty() {
             return Err(AttachError::NoProcess(target.to_owned()));
         }
@@ -230,16 +229,6 @@ impl WaitingProcesses {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.waiting.len()
-    }
-
-    /// Records all of them together, moves their files into `folder`, and tells which those are and what is missing.
-    pub fn record(
-        self,
-        request: &AttachRequest,
-        folder: &Path,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(Vec<PathBuf>, Vec<String>), AttachError> {
-        Ok(self.begin(request)?.finish(folder, stop))
     }
 
     /// Begins to record all of them together.
