@@ -491,6 +491,17 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    #[test]
+    fn a_device_of_which_only_graphs_are_known_has_no_idle_time() {
+        let graph = |launched, start| Launch { kind: WorkKind::Graph, ..Launch::new(launched, start, 100) };
+        let mut timeline = timeline(1_000, &[graph(0, 100), graph(600, 700)]);
+        let stretches =
+            |timeline: &Timeline| idle_stretches(timeline, &attribute(timeline, &AttributionSettings::default())).len();
+        assert!(divided(&timeline).len() == 1 && stretches(&timeline) > 0);
+        timeline.graphs_only = true;
+        assert_eq!((divided(&timeline).len(), stretches(&timeline)), (0, 0));
+    }
+
     proptest! {
         #[test]
         fn the_parts_always_make_up_the_whole(
