@@ -5,6 +5,7 @@ For files too long to import: kernels, those of graphs, whole graphs, windows, a
 
 import json
 import mmap
+import os
 import struct
 import sys
 
@@ -91,7 +92,7 @@ def count(path):
                     problems.append([code, block[after:place + 3 + fields].decode("utf-8", "replace")])
                 place += 3 + fields
     result = {name: tags[tag] for tag, name in NAMES.items() if tags[tag]}
-    return {"file": path, "bytes": size, **result, "windows": windows, "counters": counters, "problems": problems,
+    return {"file": path, "bytes": os.path.getsize(path), **result, "windows": windows, "counters": counters, "problems": problems,
             "graphs_whole": sorted(whole)[:8], "graphs_of_nodes": sorted(nodes - {0})[:8]}
 
 

@@ -25,11 +25,9 @@ functions! {
         device_of_context: c"cuCtxGetDevice" (*mut c_int);
         create_stream: c"cuStreamCreate" (*mut *mut c_void, c_uint);
         is_capturing: c"cuStreamIsCapturing" (*mut c_void, *mut c_int);
-        is_capturing_per_thread: c"cuStreamIsCapturing_ptsz" (*mut c_void, *mut c_int);
         capture_mode: c"cuThreadExchangeStreamCaptureMode" (*mut c_int);
         create_event: c"cuEventCreate" (*mut *mut c_void, c_uint);
         record: c"cuEventRecord" (*mut c_void, *mut c_void);
-        record_per_thread: c"cuEventRecord_ptsz" (*mut c_void, *mut c_void);
         query: c"cuEventQuery" (*mut c_void);
         elapsed: c"cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
     }

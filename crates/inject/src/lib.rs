@@ -27,7 +27,6 @@ mod callback;
 mod catalogue;
 mod cupti;
 mod driver;
-mod exit;
 mod functions;
 mod gate;
 mod log;

@@ -10,9 +10,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::{system, timing};
 
-/// Functions that launch a graph on a stream: of the runtime and the driver, each also with a default stream for each thread.
-pub(crate) const NAMES: [&CStr; 4] =
-    [c"cudaGraphLaunch", c"cudaGraphLaunch_ptsz", c"cuGraphLaunch", c"cuGraphLaunch_ptsz"];
+/// Functions that launch a graph on a stream, of the runtime and the driver.
+pub(crate) const NAMES: [&CStr; 2] = [c"cudaGraphLaunch", c"cuGraphLaunch"];
 
 type Launch = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 

@@ -77,7 +77,6 @@ static LAST_TIE: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Timed {
     pair: &'static Pair,
     log: &'static Log,
-    per_thread: bool,
 }
 
 /// A launch that was timed.
@@ -105,10 +104,7 @@ fn time(name: u32, graph: *mut c_void, stream: *mut c_void) -> Option<Timed> {
     if log.inside_runtime.get() > 0 {
         return None;
     }
-    // Names of functions with a default stream for each thread have odd places.
-    let per_thread = name & 1 == 1;
-    let timed = driver().and_then(|driver| start(driver, stream, per_thread));
-    let Some(pair) = timed else {
+    let Some(pair) = driver().and_then(|driver| start(driver, stream)) else {
         UNTIMED.fetch_add(1, Ordering::Relaxed);
         return None;
     };
@@ -118,32 +114,30 @@ fn time(name: u32, graph: *mut c_void, stream: *mut c_void) -> Option<Timed> {
     pair.stream.store(stream as usize, Ordering::Relaxed);
     pair.began.store(now(), Ordering::Relaxed);
     log.inside_runtime.set(1);
-    Some(Timed { pair, log, per_thread })
+    Some(Timed { pair, log })
 }
 
 /// Records the first event. Nothing is recorded on a stream that captures: it would become a part of the graph.
-fn start(driver: &Driver, stream: *mut c_void, per_thread: bool) -> Option<&'static Pair> {
-    let is_capturing = if per_thread { driver.is_capturing_per_thread } else { driver.is_capturing };
+fn start(driver: &Driver, stream: *mut c_void) -> Option<&'static Pair> {
     let (mut captures, mut context, mut number) = (0, core::ptr::null_mut(), 0);
     // SAFETY: the stream is the one that the program launches on, and all else may be written to.
-    let code = unsafe { is_capturing(stream, &mut captures) | (driver.context)(&mut context) };
+    let code = unsafe { (driver.is_capturing)(stream, &mut captures) | (driver.context)(&mut context) };
     // SAFETY: as above; the context is current.
     if code != 0 || captures != 0 || context.is_null() || unsafe { (driver.context_number)(context, &mut number) } != 0
     {
         return None;
     }
     let pair = lend(context, number)?;
-    if record(driver, &pair.start, stream, per_thread) {
-        return Some(pair);
+    let recorded = record(driver, &pair.start, stream);
+    if !recorded {
+        pair.state.store(FREE, Ordering::Release);
     }
-    pair.state.store(FREE, Ordering::Release);
-    None
+    recorded.then_some(pair)
 }
 
-fn record(driver: &Driver, event: &AtomicPtr<c_void>, stream: *mut c_void, per_thread: bool) -> bool {
-    let record = if per_thread { driver.record_per_thread } else { driver.record };
+fn record(driver: &Driver, event: &AtomicPtr<c_void>, stream: *mut c_void) -> bool {
     // SAFETY: the event is of the context that is current, and the stream is the program's.
-    unsafe { record(event.load(Ordering::Relaxed), stream) == 0 }
+    unsafe { (driver.record)(event.load(Ordering::Relaxed), stream) == 0 }
 }
 
 /// Two events of a context; `None` where none are free. A context that is new gets its events from the writer thread.
@@ -161,11 +155,11 @@ fn lend(context: *mut c_void, number: u64) -> Option<&'static Pair> {
 impl Timed {
     /// The launch is over, and was accepted or not.
     pub(crate) fn end(self, accepted: bool) {
-        let Self { pair, log, per_thread } = self;
+        let Self { pair, log } = self;
         log.inside_runtime.set(0);
         pair.took.store(now().saturating_sub(pair.began.load(Ordering::Relaxed)), Ordering::Relaxed);
         let stream = pair.stream.load(Ordering::Relaxed) as *mut c_void;
-        let recorded = accepted && driver().is_some_and(|driver| record(driver, &pair.end, stream, per_thread));
+        let recorded = accepted && driver().is_some_and(|driver| record(driver, &pair.end, stream));
         if !recorded {
             UNTIMED.fetch_add(u64::from(accepted), Ordering::Relaxed);
         }

@@ -131,11 +131,6 @@ pub unsafe extern "C" fn cuStreamIsCapturing(stream: *mut c_void, captures: *mut
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(stream: *mut c_void, captures: *mut c_int) -> c_int {
-    unsafe { cuStreamIsCapturing(stream, captures) }
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(event: *mut *mut c_void, flags: c_uint) -> c_int {
     with(|state| {
         unsafe_while_capturing(state);
@@ -157,11 +152,6 @@ pub extern "C" fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> c_in
         }
         0
     })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventRecord_ptsz(event: *mut c_void, stream: *mut c_void) -> c_int {
-    cuEventRecord(event, stream)
 }
 
 #[unsafe(no_mangle)]
@@ -204,11 +194,6 @@ pub extern "C" fn cuGraphLaunch(graph: *mut c_void, stream: *mut c_void) -> c_in
         }
         0
     })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuGraphLaunch_ptsz(graph: *mut c_void, stream: *mut c_void) -> c_int {
-    cuGraphLaunch(graph, stream)
 }
 
 /// Starts or ends a capture.

@@ -40,7 +40,7 @@ pub(crate) fn doubles(source: &std::path::Path, out: &std::path::Path) -> Double
     // Slots that are filled at the first call, those that are only read once the library is loaded, and those of the driver.
     c("engine.c", "libengine_lazy.so", &["-DLAUNCH=cudaGraphLaunch", "-Wl,-z,lazy", &runtime]);
     c("engine.c", "libengine_now.so", &["-DLAUNCH=cudaGraphLaunch", "-fno-plt", "-Wl,-z,now", &runtime]);
-    c("engine.c", "libengine_driver.so", &["-DLAUNCH=cuGraphLaunch_ptsz", "-Wl,-z,now", cuda]);
+    c("engine.c", "libengine_driver.so", &["-DLAUNCH=cuGraphLaunch", "-Wl,-z,now", cuda]);
     Doubles {
         cupti: rust("cupti.rs", "cdylib", "libdouble_cupti.so"),
         application: rust("application.rs", "bin", "application"),

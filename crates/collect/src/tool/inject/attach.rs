@@ -41,11 +41,8 @@ pub enum AttachError {
     #[error("process {0} belongs to another user; only its own user can record it")]
     OtherUser(u32),
     /// None of the processes has the library.
-    #[error("no process of `{target}` has loaded the collector")]
-    NoLibrary {
-        /// As it was asked for.
-        target: String,
-    },
+    #[error("no process of `{0}` has loaded the collector")]
+    NoLibrary(String),
     /// The library is there and does not wait.
     #[error(
         "the collector in process {0} does not wait for a request: it records into a folder, or the application ignores signal 47"
@@ -55,11 +52,8 @@ pub enum AttachError {
     #[error("process {0} is being recorded already")]
     Busy(u32),
     /// It did not begin.
-    #[error("process {process} did not start to record within {} s", LONGEST_START.as_secs())]
-    NoAnswer {
-        /// Which.
-        process: u32,
-    },
+    #[error("process {0} did not start to record within {} s", LONGEST_START.as_secs())]
+    NoAnswer(u32),
     /// A file could not be made or read.
     #[error("cannot {action} {}: {reason}", path.display())]
     Io {
@@ -75,19 +69,19 @@ pub enum AttachError {
 impl Failure for AttachError {
     fn exit(&self) -> Exit {
         match self {
-            Self::NoProcess(_) | Self::OtherUser(_) | Self::NoLibrary { .. } | Self::NotWaiting(_) => Exit::Usage,
+            Self::NoProcess(_) | Self::OtherUser(_) | Self::NoLibrary(_) | Self::NotWaiting(_) => Exit::Usage,
             _ => Exit::Failed,
         }
     }
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoLibrary { .. } => {
+            Self::NoLibrary(_) => {
                 "if it was started with `llm-perf run`, wait until it uses CUDA or NVTX; otherwise start it with `llm-perf run -- COMMAND`, or with the variables that `llm-perf run` prints, or under nsys; a \
                  server that runs already can be recorded through torch.profiler: `llm-perf serve --url URL` for vLLM and SGLang"
             }
             Self::Busy(_) => "wait until the other recording is over",
-            Self::NoAnswer { .. } => {
+            Self::NoAnswer(_) => {
                 "the application handles signal 47 itself, or none of its threads sleeps in a system call and it pushes no NVTX range: try again while it is busier or idle"
             }
             Self::OtherUser(_) => "run llm-perf as that user",
@@ -220,7 +214,7 @@ impl WaitingProcesses {
         }
         chosen.retain(RunningProcess::has_library);
         let first = chosen.first().map(|process| process.id);
-        let Some(first) = first else { return Err(AttachError::NoLibrary { target: target.to_owned() }) };
+        let Some(first) = first else { return Err(AttachError::NoLibrary(target.to_owned())) };
         let (waiting, others): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|process| process.catches_signal);
         let others = others.into_iter().map(|process| process.id).collect();
         if waiting.is_empty() { Err(AttachError::NotWaiting(first)) } else { Ok(Self { waiting, others }) }
@@ -337,7 +331,7 @@ fn ask(process: &RunningProcess, request: &AttachRequest) -> Result<(), AttachEr
         }
     }
     let _ = (fs::remove_file(&file), fs::remove_dir(&folder));
-    Err(AttachError::NoAnswer { process: process.id })
+    Err(AttachError::NoAnswer(process.id))
 }
 
 fn wire_files(folder: &Path) -> Vec<PathBuf> {
@@ -380,7 +374,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let plain = WaitingProcesses::find(&child.id().to_string()).unwrap_err();
         let _ = (child.kill(), child.wait());
-        assert!(matches!(&plain, AttachError::NoLibrary { .. }), "{plain}");
+        assert!(matches!(&plain, AttachError::NoLibrary(_)), "{plain}");
         assert!(plain.hint().unwrap().contains("llm-perf run"));
     }
 

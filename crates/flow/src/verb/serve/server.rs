@@ -97,7 +97,7 @@ impl RunningServer {
             let recording = WaitingProcesses::find(&request.target).and_then(|processes| processes.begin(&request));
             return match recording {
                 Ok(recording) => Ok(Window::Collector(recording)),
-                Err(AttachError::NoLibrary { .. }) => {
+                Err(AttachError::NoLibrary(_)) => {
                     Err("kernels were not recorded: no process of the server uses CUDA".to_owned())
                 }
                 Err(error) => Err(format!("kernels were not recorded: {error}")),
