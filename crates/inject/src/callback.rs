@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use crate::cupti::{self, DRIVER, GRAPH_CALLBACKS, NODE_CLONED, RESOURCE, RUNTIME};
-use crate::functions::{self, LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER, packed};
+use crate::functions::{self, LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER};
 use crate::state::STATE;
 use crate::system::now;
 use crate::{attachment, gate, log};
@@ -72,7 +72,8 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     if data.kept.is_null() {
         return;
     }
-    let kind = functions::kind(domain, function);
+    let place = functions::place(domain, function);
+    let kind = functions::kind(place);
     if kind & (STARTS_PROFILER | STOPS_PROFILER) != 0 {
         let starts = kind == STARTS_PROFILER;
         // Recording starts when the call is over and stops before it begins.
@@ -101,7 +102,7 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
         if domain == RUNTIME {
             log.inside_runtime.set(log.inside_runtime.get().saturating_sub(1));
         }
-        log.call(packed(domain, function), start, duration, data.correlation);
+        log.call(place, start, duration, data.correlation);
     }
 }
 

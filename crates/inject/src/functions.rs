@@ -7,7 +7,9 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::cupti::{Cupti, DRIVER, RUNTIME};
 
 /// No release has as many functions in a domain.
-pub(crate) const MOST_FUNCTIONS: usize = 1500;
+const MOST_FUNCTIONS: u32 = 1500;
+/// Places of functions of both domains.
+pub(crate) const PLACES: usize = 2 * MOST_FUNCTIONS as usize;
 
 // What a function is.
 pub(crate) const LISTENED: u8 = 1;
@@ -68,43 +70,36 @@ fn kind_of(name: &[u8]) -> u8 {
 }
 
 static FOUND: AtomicBool = AtomicBool::new(false);
-/// What the functions of both domains are, by their number.
-static KINDS: [[AtomicU8; MOST_FUNCTIONS]; 2] = [const { [const { AtomicU8::new(0) }; MOST_FUNCTIONS] }; 2];
-
-fn slot(domain: c_int, function: u32) -> Option<&'static AtomicU8> {
-    KINDS.get(usize::from(domain == RUNTIME))?.get(function as usize)
-}
+/// What the functions are, by their places.
+static KINDS: [AtomicU8; PLACES] = [const { AtomicU8::new(0) }; PLACES];
 
 /// What a function is.
 #[inline]
-pub(crate) fn kind(domain: c_int, function: u32) -> u8 {
-    slot(domain, function).map_or(0, |kind| kind.load(Ordering::Relaxed))
+pub(crate) fn kind(place: u32) -> u8 {
+    KINDS.get(place as usize).map_or(0, |kind| kind.load(Ordering::Relaxed))
 }
 
 /// Listens to the functions that are any of these. Not by two threads at once.
 pub(crate) fn listen(cupti: &Cupti, subscriber: *mut c_void, to: u8) {
-    let all =
-        [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS as u32).map(move |number| (domain, number)));
     if !FOUND.swap(true, Ordering::Relaxed) {
-        for (domain, number) in all.clone() {
-            if let Some(slot) = slot(domain, number) {
-                slot.store(kind_of(cupti.function_name(domain, number)), Ordering::Relaxed);
-            }
+        for (place, kind) in KINDS.iter().enumerate() {
+            let (domain, number) = function(place as u32);
+            kind.store(kind_of(cupti.function_name(domain, number)), Ordering::Relaxed);
         }
     }
-    for (domain, number) in all.filter(|(domain, number)| kind(*domain, *number) & to != 0) {
+    for (domain, number) in (0..PLACES as u32).filter(|place| kind(*place) & to != 0).map(function) {
         cupti.listen(subscriber, domain, number);
     }
 }
 
-/// The number under which a function is logged: its domain in the highest bits.
-pub(crate) const fn packed(domain: c_int, function: u32) -> u32 {
-    (domain as u32) << 28 | function & 0x0fff_ffff
+/// The place under which a function is known here: those of the runtime are behind those of the driver.
+pub(crate) const fn place(domain: c_int, number: u32) -> u32 {
+    if domain == RUNTIME { MOST_FUNCTIONS.saturating_add(number) } else { number }
 }
 
 /// Domain and number again.
-pub(crate) const fn unpacked(function: u32) -> (c_int, u32) {
-    ((function >> 28) as c_int, function & 0x0fff_ffff)
+pub(crate) const fn function(place: u32) -> (c_int, u32) {
+    if place >= MOST_FUNCTIONS { (RUNTIME, place - MOST_FUNCTIONS) } else { (DRIVER, place) }
 }
 
 #[cfg(test)]
@@ -146,8 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_function_comes_apart_again() {
-        assert_eq!(unpacked(packed(RUNTIME, 211)), (RUNTIME, 211));
-        assert_eq!(unpacked(packed(DRIVER, 307)), (DRIVER, 307));
+    fn a_place_is_that_of_its_function() {
+        for known in [(RUNTIME, 211), (DRIVER, 307)] {
+            assert_eq!(function(place(known.0, known.1)), known);
+        }
     }
 }

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
 use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
-use crate::functions::MOST_FUNCTIONS;
+use crate::functions::PLACES;
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
 use crate::state::STATE;
@@ -62,7 +62,7 @@ struct Writer {
     counts: [u64; COUNTERS],
     written: [u64; COUNTERS],
     /// Numbers of the names of functions of driver and runtime that were met, plus one.
-    functions: [[u32; MOST_FUNCTIONS]; 2],
+    functions: [u32; PLACES],
     /// Launches that were timed: they have numbers of their own.
     timed: u32,
     texts: Texts,
@@ -290,21 +290,19 @@ impl<'w> Block<'w> {
         self.put_host(thread, &record);
     }
 
-    /// The number of a function's name.
-    fn function(&mut self, packed: u32) -> u32 {
-        let (domain, function) = functions::unpacked(packed);
-        self.writer.add(Counter::Launches, u64::from(functions::kind(domain, function) & functions::LAUNCHES != 0));
-        let place = (usize::from(domain == cupti::RUNTIME), function as usize);
-        let known = self.writer.functions.get(place.0).and_then(|names| names.get(place.1)).copied().unwrap_or(0);
+    /// The number of the name of the function at a place.
+    fn function(&mut self, place: u32) -> u32 {
+        self.writer.add(Counter::Launches, u64::from(functions::kind(place) & functions::LAUNCHES != 0));
+        let known = self.writer.functions.get(place as usize).copied().unwrap_or(0);
         if let Some(name) = known.checked_sub(1) {
             return name;
         }
-        let name = cupti::loaded().map_or(&b""[..], |cupti| cupti.function_name(domain, function));
-        let number = self.text(name);
-        if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|names| names.get_mut(place.1)) {
-            *slot = number.wrapping_add(1);
+        let (domain, number) = functions::function(place);
+        let name = self.text(cupti::loaded().map_or(&[], |cupti| cupti.function_name(domain, number)));
+        if let Some(slot) = self.writer.functions.get_mut(place as usize) {
+            *slot = name.wrapping_add(1);
         }
-        number
+        name
     }
 
     /// A buffer that CUPTI has filled.

@@ -1,5 +1,7 @@
 //! What is missing from files of the collector, by cause, with what to do about it.
 
+use std::collections::BTreeMap;
+
 use ::wire::Counter;
 use types::timeline::Timeline;
 use types::{Facts, QualityCounter, Remark, Severity};
@@ -30,7 +32,7 @@ pub(super) struct Losses {
     unknown: u64,
     wall_set: u64,
     problems: Vec<(u32, String)>,
-    counted: Vec<(Counter, u64)>,
+    counted: BTreeMap<Counter, u64>,
 }
 
 impl Losses {
@@ -48,17 +50,14 @@ impl Losses {
             }
         }
         for (counter, value) in &contents.counters {
-            match self.counted.iter_mut().find(|(other, _)| other == counter) {
-                Some((_, sum)) => *sum = sum.saturating_add(*value),
-                None => self.counted.push((*counter, *value)),
-            }
+            let sum = self.counted.entry(*counter).or_default();
+            *sum = sum.saturating_add(*value);
         }
     }
 
     /// Everything that is not zero.
     pub(super) fn counters(&self, timeline: &Timeline) -> Vec<QualityCounter> {
-        let counted =
-            |wanted: Counter| self.counted.iter().find(|(it, _)| *it == wanted).map_or(0, |(_, value)| *value);
+        let counted = |wanted: Counter| self.counted.get(&wanted).copied().unwrap_or(0);
         let device = counted(Counter::DeviceRecordsDropped);
         let (invalid, outside) = (counted(Counter::TimesInvalid), counted(Counter::TimesOutside));
         let (missing, untimed) = (self.launches_without_work, counted(Counter::LaunchesUntimed));
