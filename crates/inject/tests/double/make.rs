@@ -1,6 +1,7 @@
 // Makes the doubles that the tests of this crate and of the program share. Included by both.
 
 /// Doubles of CUPTI, of the driver and of an application.
+#[allow(dead_code, reason = "each suite takes what it needs")]
 pub(crate) struct Doubles {
     pub(crate) cupti: std::path::PathBuf,
     pub(crate) driver: std::path::PathBuf,

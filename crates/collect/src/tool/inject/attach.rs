@@ -52,7 +52,7 @@ pub enum AttachError {
     #[error("process {0} is being recorded already")]
     Busy(u32),
     /// It did not begin.
-    #[error("process {0} did not start to record within {} s", LONGEST_START.as_secs())]
+    #[error("process {0} did not start to record within {limit} s", limit = LONGEST_START.as_secs())]
     NoAnswer(u32),
     /// A file could not be made or read.
     #[error("cannot {action} {}: {reason}", path.display())]
