@@ -61,11 +61,8 @@ pub(crate) fn with_device(
     let samples = samples(evidence);
     let reading = Reading::new(subject, evidence, device, &samples);
     let (trials, lost, conclusions) = reading.conclusions(&device_time);
-    let sums = match DeviceSums::of(reading.timelines) {
-        // Rows of graphs, and no sum that would stand for all work.
-        DeviceSums { kernels, .. } if evidence.has_graphs_only() => DeviceSums { kernels, ..DeviceSums::default() },
-        sums => sums,
-    };
+    // Launches of graphs are in the steps, and not in sums that would stand for all work.
+    let sums = if evidence.has_graphs_only() { DeviceSums::default() } else { DeviceSums::of(reading.timelines) };
     let (stages, misfit) = reading.stages(&lost, &sums);
     let (times, busy_above_wall) = reading.times(stages, &sums).checked(subject.devices.len() as u64);
     let (modules, faster) = modules(reading.operators, &subject.classes, subject.peak.as_ref());

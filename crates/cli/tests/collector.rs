@@ -222,14 +222,12 @@ fn launches_of_graphs_are_recorded_without_cupti_and_nothing_is_called_idle() {
     assert!(steps.len() > 60 && steps.iter().all(|step| step["label"] == "decode"), "{steps:?}");
     let device = |step: &serde_json::Value| step["device_ns"].as_i64().unwrap();
     assert!(steps.iter().all(|step| device(step) >= 890_000 && step["wall_ns"].as_i64() >= Some(device(step))));
-    let graph = &metrics["kernels"][0];
-    assert!(graph["name"].as_str().unwrap().starts_with("[CUDA graph ") && graph["stage"] == "decode", "{graph}");
     // What else the device did is not known.
     for unknown in ["gpu_busy_ns", "kernel_ns", "kernel_count"] {
         assert!(metrics["totals"][unknown].is_null(), "{unknown}: {}", metrics["totals"]);
         assert!(metrics["stages"][0][unknown].is_null(), "{unknown}: {}", metrics["stages"]);
     }
-    for none in ["device_time", "lost_time", "findings", "critical_path"] {
+    for none in ["kernels", "device_time", "lost_time", "findings", "critical_path"] {
         assert!(metrics[none].as_array().is_none_or(Vec::is_empty), "{none}: {}", metrics[none]);
     }
     for page in ["report.md", "stakeholder_summary.md", "kernels.md"] {

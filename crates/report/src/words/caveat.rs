@@ -27,6 +27,20 @@ pub(crate) const fn title(kind: CaveatKind) -> &'static str {
     }
 }
 
+/// Whether only launches of CUDA graphs were timed.
+pub(crate) fn has_graphs_only(caveats: &[Caveat]) -> bool {
+    caveats.iter().any(|caveat| caveat.kind == CaveatKind::GraphsOnly)
+}
+
+/// Why a run has no findings.
+pub(crate) fn no_findings(caveats: &[Caveat]) -> &'static str {
+    if has_graphs_only(caveats) {
+        "no rule was applied, because only launches of CUDA graphs were timed"
+    } else {
+        "no rule found enough evidence in this run"
+    }
+}
+
 /// What follows from a kind for whoever reads on.
 pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
     match kind {
