@@ -6,7 +6,7 @@ use crate::log::{self, Log};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::system::{monotonic, now};
-use crate::{attachment, request, system, timing};
+use crate::{attachment, request, slots, system, timing};
 
 /// How long after a window CUPTI stays on, for work that was launched in it to end.
 const LINGER: u64 = 50_000_000;
@@ -115,7 +115,7 @@ fn open(log: &Log) {
     if STATE.open.fetch_add(1, Ordering::AcqRel) == 0 {
         STATE.closed.store(0, Ordering::Relaxed);
         if STATE.times_graphs_only() {
-            timing::open();
+            timing::open(slots::lead());
         } else {
             attachment::switch_on();
             STATE.collecting.store(true, Ordering::Relaxed);

@@ -5,13 +5,11 @@
 //! nothing is recorded, ours only calls the function. What calls through a pointer that it has looked up by itself, as programs with a
 //! runtime of their own inside do, is not seen.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use crate::{system, timing};
-
-/// Functions that launch a graph on a stream, of the runtime and the driver.
-pub(crate) const NAMES: [&CStr; 2] = [c"cudaGraphLaunch", c"cuGraphLaunch"];
+use crate::system;
+use crate::timing::{self, FUNCTIONS};
 
 type Launch = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 
@@ -24,7 +22,7 @@ const OURS: [Launch; MOST] =
 
 struct Original {
     function: AtomicPtr<c_void>,
-    /// Its place in [`NAMES`].
+    /// The place of its name in [`FUNCTIONS`].
     name: AtomicU32,
 }
 
@@ -179,7 +177,7 @@ impl Object<'_> {
             (symbol, system::text((self.texts as *const c_char).wrapping_add(symbol.name as usize), 32))
         };
         // A function of the object's own is not one that it calls.
-        let Some(name) = NAMES.iter().position(|wanted| wanted.to_bytes() == name).filter(|_| symbol.section == 0)
+        let Some(name) = FUNCTIONS.iter().position(|wanted| wanted.to_bytes() == name).filter(|_| symbol.section == 0)
         else {
             return;
         };

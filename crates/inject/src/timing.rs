@@ -4,17 +4,19 @@
 //! nothing. The writer thread creates events and reads them: their times are relative to an event of its own, at which it has also read
 //! the wall clock.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use wire::{Counter, Place, Span};
 
+use crate::cupti;
 use crate::driver::{self, Driver, driver};
 use crate::log::{self, Log};
 use crate::state::STATE;
 use crate::system::{monotonic, now};
-use crate::{cupti, slots};
 
+/// Functions that launch a graph on a stream, of the runtime and the driver.
+pub(crate) const FUNCTIONS: [&CStr; 2] = [c"cudaGraphLaunch", c"cuGraphLaunch"];
 /// Launches of a context that may be on their way at once. What does not fit is not timed, and counted.
 const PAIRS: usize = 1024;
 /// Contexts that have events.
@@ -167,11 +169,11 @@ impl Timed {
     }
 }
 
-/// Has launches timed from here on. For the writer thread.
-pub(crate) fn open() {
+/// Has launches timed from here on, where any can be seen. For the writer thread.
+pub(crate) fn open(any_seen: bool) {
     if driver::load().is_none() {
         cupti::problem(0, b"the CUDA driver is not loaded");
-    } else if !slots::lead() {
+    } else if !any_seen {
         cupti::problem(0, b"no library of the process calls a function that launches CUDA graphs by its name");
     }
     UNTIMED.store(0, Ordering::Relaxed);
@@ -233,8 +235,7 @@ pub(crate) fn read(mut each: impl FnMut(TimedLaunch)) {
 impl Pair {
     fn launch(&self, span: Span, of: &Context) -> TimedLaunch {
         let host = Span { start: self.began.load(Ordering::Relaxed), duration: self.took.load(Ordering::Relaxed) };
-        let name =
-            slots::NAMES.get(self.name.load(Ordering::Relaxed) as usize).map_or(&b""[..], |name| name.to_bytes());
+        let name = FUNCTIONS.get(self.name.load(Ordering::Relaxed) as usize).map_or(&b""[..], |name| name.to_bytes());
         let (device, context) = (of.device.load(Ordering::Relaxed), of.number.load(Ordering::Relaxed) as u32);
         TimedLaunch {
             name,
