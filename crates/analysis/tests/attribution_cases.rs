@@ -8,7 +8,7 @@ use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference
 use llm_perf_analysis::time::Span;
 use proptest::prelude::*;
 use types::timeline::{CopyDirection, OperatorCallId, RangeStyle, Timeline, TraceFormat, WorkKind};
-use types::{Facts, Nanos, Remark, Severity, Stage};
+use types::{Nanos, Remark, Severity, Stage};
 
 fn attributed(timeline: &Timeline) -> Attribution {
     attribute(timeline, &AttributionSettings::default())
