@@ -62,7 +62,7 @@ def main():
     begun, late = 0, []
     if not options.windows:
         shutil.rmtree(folder)
-        folder = f"/tmp/llm-perf-attach-{os.geteuid()}-{program.pid}"
+        folder = f"/tmp/llm-perf-attach-{program.pid}"
         time.sleep(options.start)
         for _ in range(options.cycles):
             if program.poll() is not None:

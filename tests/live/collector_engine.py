@@ -2,6 +2,9 @@
 
     python3 collector_engine.py --model FOLDER --turns FOLDER [--profiler]
 
+`--cupti STEP` has CUPTI do a part of what attaching it takes, before the engine starts, and nothing more: `subscribe` with a callback for
+nothing, `unsubscribed` the same and gives it back, `nodes` also for nodes of graphs, `kinds` has it record kernels and whole graphs into
+buffers without a subscription, `stopped` the same until it has recorded a step, and then no more.
 `--model` is a folder made by serving_model.py. Each line of the pipe `go` in `--turns` holds a number of steps and a batch; the answer
 in `done` has milliseconds of each decode step, without those that start and end the batch. A line with 0 steps ends it. Where vLLM
 cannot be imported, a decoder of plain matrices replayed as a CUDA graph for each batch takes its place, and the first line says so.
@@ -16,6 +19,58 @@ BATCHES = (1, 8, 64)
 PROMPT = 64
 # Steps at both ends of a batch: the prompt, and the engine's queue that fills and drains.
 ENDS = 4
+
+
+class Cupti:
+    """Steps of attaching CUPTI, without a tool."""
+
+    KERNELS, WHOLE_GRAPHS, RESOURCE, NODE_CREATED, NODE_CLONED, SIZE = 10, 51, 3, 13, 20, 1 << 20
+
+    def __init__(self, step):
+        import ctypes
+        import ctypes.util
+
+        self.step, self.c = step, ctypes
+        path = os.environ.get("LLM_PERF_INJECT_CUPTI_FALLBACK") or ctypes.util.find_library("cupti")
+        self.cupti = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        subscriber = ctypes.c_void_p()
+        if step in ("subscribe", "unsubscribed", "nodes"):
+            kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)
+            self.kept = kind(lambda *_: None)
+            self.check("cuptiSubscribe", ctypes.byref(subscriber), self.kept, None)
+        if step == "unsubscribed":
+            self.check("cuptiUnsubscribe", subscriber)
+        if step == "nodes":
+            for node in (self.NODE_CREATED, self.NODE_CLONED):
+                self.check("cuptiEnableCallback", 1, subscriber, self.RESOURCE, node)
+        if step in ("kinds", "stopped"):
+            self.buffers = [ctypes.create_string_buffer(self.SIZE + 8) for _ in range(64)]
+            request = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t))
+            complete = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+            self.kept = request(self.lend), complete(self.take)
+            self.check("cuptiActivityRegisterCallbacks", *self.kept)
+            self.switch("cuptiActivityEnable")
+
+    def check(self, name, *arguments):
+        code = getattr(self.cupti, name)(*arguments)
+        print(name, "gives", code, flush=True)
+
+    def switch(self, name):
+        for kind in (self.KERNELS, self.WHOLE_GRAPHS):
+            self.check(name, kind)
+
+    def lend(self, buffer, size, most):
+        free = self.buffers.pop()
+        buffer[0], size[0], most[0] = self.c.addressof(free), self.SIZE, 0
+        setattr(self, f"lent_{self.c.addressof(free)}", free)
+
+    def take(self, context, stream, buffer, size, valid):
+        self.buffers.append(self.__dict__.pop(f"lent_{buffer}"))
+
+    def warmed_up(self):
+        if self.step == "stopped":
+            self.switch("cuptiActivityDisable")
+            self.check("cuptiActivityFlushAll", 1)
 
 
 class Vllm:
@@ -91,7 +146,9 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--turns", required=True)
     parser.add_argument("--profiler", action="store_true")
+    parser.add_argument("--cupti")
     options = parser.parse_args()
+    cupti = Cupti(options.cupti) if options.cupti else None
     try:
         engine = Vllm(options.model)
     except ImportError as error:
@@ -99,6 +156,8 @@ def main():
         engine = Matrices(options.model)
     for batch in BATCHES:
         engine.turn(16, batch)
+    if cupti:
+        cupti.warmed_up()
     if options.profiler:
         import torch
 

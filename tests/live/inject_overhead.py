@@ -18,8 +18,7 @@ the window, which tells what of the cost is the window's.
 Modes: plain, again (plain as well), loaded (the library inside, never switched on), idle (it waits for `attach`), standby (it waits for
 cudaProfilerStart), inject,
 nsys and nsys-nodes, profiler, light; light-ranges, loaded-ranges and loaded-driver, where ranges or the driver alone load it; inject-whole and
-inject-sampled, which record graphs as a whole and one launch in 16 by its nodes; and for the choice of what ties kernels to launches
-inject-none, inject-records, inject-all-records.
+inject-sampled, which record graphs as a whole and one launch in 16 by its nodes.
 """
 
 import argparse
@@ -36,9 +35,9 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
-TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
 WINDOWS = {"light": "light_window", "loaded": "no such range", "standby": "cudaProfilerApi"}
+# Modes in which the library waits to be asked.
+ASKED = ("idle", "attached", "graphs", "afterwards")
 # How graphs are recorded: LLM_PERF_INJECT_GRAPHS.
 GRAPHS = {"inject-whole": "whole", "inject-sampled": "1/16"}
 # How Nsight Systems records them: whole unless asked.
@@ -75,13 +74,13 @@ class Worker:
         program = program.replace("FOLDER", self.folder).split()
         if self.mode == "profiler":
             program.append("--profiler")
+        if self.mode.startswith("cupti-"):
+            program += ["--cupti", self.mode.removeprefix("cupti-")]
         if self.ours():
             loaders = [variable for ending, variable in LOADERS.items() if self.mode.endswith(ending)] or LOADERS.values()
             environment.update({variable: options.library for variable in loaders})
-            if not self.mode.startswith(("idle", "attached")):
+            if not self.mode.startswith(ASKED):
                 environment["LLM_PERF_INJECT_FOLDER"] = self.folder
-        if self.mode in TIES:
-            environment["LLM_PERF_INJECT_TIES"] = TIES[self.mode]
         if self.mode in GRAPHS:
             environment["LLM_PERF_INJECT_GRAPHS"] = GRAPHS[self.mode]
         kind = self.mode.split("-")[0]
@@ -96,7 +95,7 @@ class Worker:
 
     def ours(self):
         """Whether our library is in it."""
-        return self.mode.startswith(("inject", "idle", "attached", *WINDOWS))
+        return self.mode.startswith(("inject", *ASKED, *WINDOWS))
 
     def line(self):
         """What the program says next; None where it has ended or is stuck."""

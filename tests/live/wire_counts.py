@@ -5,6 +5,7 @@ For files too long to import: kernels, those of graphs, whole graphs, windows, a
 
 import json
 import mmap
+import os
 import struct
 import sys
 
@@ -12,7 +13,7 @@ MARKER = b"\xb1\x0c\x4c\x50"
 CALL, NODE, WINDOW, KERNEL, COPY, FILL, GRAPH, COUNT, FINISH, PROBLEM = 14, 15, 16, 17, 18, 19, 20, 21, 22, 3
 NAMES = {CALL: "calls", NODE: "nodes", KERNEL: "kernels", COPY: "copies", FILL: "fills", GRAPH: "graphs", FINISH: "finished"}
 COUNTERS = ["", "dropped", "host_dropped", "threads", "names", "cut", "unknown", "unfinished", "unwritten", "launches", "invalid",
-            "outside", "restarts"]
+            "outside", "untimed", "apart"]
 # Kernels whose graph is looked at.
 LOOKED_AT = 200_000
 
@@ -28,16 +29,47 @@ def number(data, at):
         shift += 7
 
 
+def blocks(data):
+    """The records of every block that is whole."""
+    at, size = 12, len(data)
+    while at + 12 <= size and data[at:at + 4] == MARKER:
+        end = at + 12 + struct.unpack_from("<I", data, at + 4)[0]
+        if end > size:
+            return
+        yield data[at + 12:end]
+        at = end
+
+
+def graphs(path):
+    """Start and duration of every launch of a whole graph, in a file that holds no kernels."""
+    def signed(block, at):
+        value, at = number(block, at)
+        return (value >> 1) ^ -(value & 1), at
+
+    found = []
+    with open(path, "rb") as file:
+        data = file.read()
+    for block in blocks(data):
+        place, start = 0, 0
+        while place + 3 <= len(block):
+            at, fields = place + 3, block[place + 1] | block[place + 2] << 8
+            if block[place] == GRAPH:
+                for _ in range(4):  # graph, device, context, stream
+                    _, at = number(block, at)
+                _, at = signed(block, at)  # correlation
+                _, at = number(block, at)  # node
+                more, at = signed(block, at)
+                start = (start + more) % (1 << 64)
+                found.append((start, number(block, at)[0]))
+            place += 3 + fields
+    return found
+
+
 def count(path):
     tags, counters, windows, problems = [0] * 256, {}, 0, []
     whole, nodes = set(), set()
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at, size = 12, len(data)
-        while at + 12 <= size and data[at:at + 4] == MARKER:
-            end = at + 12 + struct.unpack_from("<I", data, at + 4)[0]
-            if end > size:
-                break
-            block, at = data[at + 12:end], end
+        for block in blocks(data):
             place, length = 0, len(block)
             while place + 3 <= length:
                 tag = block[place]
@@ -60,7 +92,7 @@ def count(path):
                     problems.append([code, block[after:place + 3 + fields].decode("utf-8", "replace")])
                 place += 3 + fields
     result = {name: tags[tag] for tag, name in NAMES.items() if tags[tag]}
-    return {"file": path, "bytes": size, **result, "windows": windows, "counters": counters, "problems": problems,
+    return {"file": path, "bytes": os.path.getsize(path), **result, "windows": windows, "counters": counters, "problems": problems,
             "graphs_whole": sorted(whole)[:8], "graphs_of_nodes": sorted(nodes - {0})[:8]}
 
 

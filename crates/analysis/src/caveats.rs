@@ -21,7 +21,9 @@ pub(crate) fn caveats(
 ) -> Vec<Caveat> {
     // The reasons of a partial run name what cannot be trusted.
     let first = partial(evidence).or_else(|| untrusted(quality));
-    let own = [first, unrecorded_work(device_time), disturbance(conditions), profiler_attached(evidence, conditions)];
+    let graphs_only = evidence.has_graphs_only().then(|| Caveat::new(CaveatKind::GraphsOnly, Facts::new()));
+    let profiler = profiler_attached(evidence, conditions).filter(|_| graphs_only.is_none());
+    let own = [first, graphs_only, unrecorded_work(device_time), disturbance(conditions), profiler];
     let mut caveats: Vec<Caveat> = own.into_iter().flatten().chain(subject.caveats.iter().cloned()).collect();
     caveats.sort_by_key(|caveat| caveat.kind);
     caveats

@@ -26,6 +26,8 @@ const HARDLY: i64 = 100;
 pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
     let of_timeline = |placed: &PlacedTimeline<'_>| {
         let rows = rows_by_device(placed.timeline);
+        // A device of which only some work is known has no idle time that is.
+        let rows = if placed.timeline.graphs_only { BTreeMap::new() } else { rows };
         rows.into_iter().filter_map(|(ordinal, rows)| of_device(placed, ordinal, &rows)).collect::<Vec<_>>()
     };
     timelines.iter().flat_map(of_timeline).collect()
@@ -36,6 +38,9 @@ pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
 pub fn idle_stretches(timeline: &Timeline, attribution: &Attribution) -> Vec<IdleStretch> {
     let communicates = communicates(timeline);
     let mut stretches = Vec::new();
+    if timeline.graphs_only {
+        return stretches;
+    }
     for (device, rows) in rows_by_device(timeline) {
         let Some(activity) = Activity::new(timeline, attribution, &rows, &communicates) else { continue };
         let rows = activity.rows(timeline, &rows);
@@ -542,6 +547,17 @@ mod tests {
         let expected =
             [(200, 10, IdleCause::Launching), (210, 40, IdleCause::Synchronising), (250, 450, IdleCause::Launching)];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_device_of_which_only_graphs_are_known_has_no_idle_time() {
+        let graph = |launched, start| Launch { kind: WorkKind::Graph, ..Launch::new(launched, start, 100) };
+        let mut timeline = timeline(1_000, &[graph(0, 100), graph(600, 700)]);
+        let stretches =
+            |timeline: &Timeline| idle_stretches(timeline, &attribute(timeline, &AttributionSettings::default())).len();
+        assert!(divided(&timeline).len() == 1 && stretches(&timeline) > 0);
+        timeline.graphs_only = true;
+        assert_eq!((divided(&timeline).len(), stretches(&timeline)), (0, 0));
     }
 
     proptest! {

@@ -77,6 +77,8 @@ pub struct JoinedRequests {
 pub enum Apart {
     /// No timeline has steps of a server.
     NoSteps,
+    /// Only launches of CUDA graphs were timed: between steps a server may have computed as well as waited.
+    GraphsOnly,
     /// Steps do not say how many sequences they process, and when output arrived does not tell.
     Unannotated,
     /// No request says when it was due.
@@ -211,6 +213,11 @@ impl Evidence<'_> {
     /// Timelines, in order.
     pub(crate) fn timelines(&self) -> &[PlacedTimeline<'_>] {
         self.trace.as_ref().map(|trace| trace.timelines.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether only launches of CUDA graphs were timed: nothing says when a device was idle, or why.
+    pub(crate) fn has_graphs_only(&self) -> bool {
+        self.timelines().iter().any(|placed| placed.timeline.graphs_only)
     }
 
     /// Times of stages in the profiled pass, on the clock of the plain runs.

@@ -61,7 +61,8 @@ pub(crate) fn with_device(
     let samples = samples(evidence);
     let reading = Reading::new(subject, evidence, device, &samples);
     let (trials, lost, conclusions) = reading.conclusions(&device_time);
-    let sums = DeviceSums::of(reading.timelines);
+    // Launches of graphs are in the steps, and not in sums that would stand for all work.
+    let sums = if evidence.has_graphs_only() { DeviceSums::default() } else { DeviceSums::of(reading.timelines) };
     let (stages, misfit) = reading.stages(&lost, &sums);
     let (times, busy_above_wall) = reading.times(stages, &sums).checked(subject.devices.len() as u64);
     let (modules, faster) = modules(reading.operators, &subject.classes, subject.peak.as_ref());
@@ -175,6 +176,10 @@ impl<'a> Reading<'a> {
             disturbed: disturbed::inferences(&self.evidence.disturbance),
             replays: &replays,
         };
+        if self.evidence.has_graphs_only() {
+            let replay = replays.summary(None);
+            return (Trials::default(), lost, Conclusions { replay, ..Conclusions::default() });
+        }
         let (mut findings, lost, changes) = finding::all(&run);
         let wall = run.wall();
         let trials = tries::trials(&self.evidence.tries, &tries::predictions(&findings));
@@ -399,7 +404,7 @@ fn kernels(trace: &Trace<'_>, sums: &DeviceSums) -> Vec<KernelSummary> {
 fn trace_facts(subject: &Subject, evidence: &Evidence<'_>, trace: &Trace<'_>, sums: &DeviceSums) -> TraceFacts {
     let timelines = trace.timelines.as_slice();
     let only = match timelines {
-        [only] => Some(only),
+        [only] if !only.timeline.graphs_only => Some(only),
         _ => None,
     };
     TraceFacts {

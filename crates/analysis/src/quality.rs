@@ -47,7 +47,8 @@ fn of_trace(inputs: &QualityInputs<'_>, trace: &Trace<'_>) -> Vec<QualityCounter
         counters = merged(counters);
     }
     if evidence.plain.is_none() {
-        counters.extend(outside_stages(times));
+        // A step whose end is not known is in none.
+        counters.extend(outside_stages(times).filter(|_| !evidence.has_graphs_only()));
     }
     counters.extend(graphs(sums));
     counters.extend(without_utilisation(subject, trace, times));
@@ -144,7 +145,12 @@ fn without_utilisation(subject: &Subject, trace: &Trace<'_>, times: &Times) -> O
     let missing = subject.workload.iter().flat_map(|workload| workload.missing.iter().cloned());
     // A server's steps hold several requests at once, each with lengths of its own.
     let is_served = times.steps.as_ref().is_some_and(|steps| steps.basis == StepBasis::EngineAnnotations);
-    let served = Remark::new("workload.served", Facts::new().with_if("joined", !subject.steps.is_empty()));
+    let served = Remark::new(
+        "workload.served",
+        Facts::new()
+            .with_if("joined", !subject.steps.is_empty())
+            .with_if("graphs_only", trace.timelines.iter().any(|placed| placed.timeline.graphs_only)),
+    );
     let reasons = if is_served && subject.run.model.is_some() { vec![served] } else { missing.collect() };
     let reasons: Vec<Facts> = reasons.into_iter().map(|reason| Facts::new().with("reason", reason)).collect();
     let facts = Facts::new()

@@ -10,11 +10,11 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use doubles::doubles;
+use doubles::{Doubles, doubles};
 use scratch::{Output, Scratch};
 
 fn profile(scratch: &Scratch, flags: &[&str], words: &str) -> Output {
-    let (cupti, application) = doubles();
+    let Doubles { cupti, application, .. } = doubles();
     let cupti = cupti.display().to_string();
     let application = application.display().to_string();
     let mut all = vec!["profile", "--out", "run", "--collector", "inject", "--cupti", &cupti];
@@ -64,7 +64,7 @@ fn a_command_is_run_once_more_and_its_kernels_belong_to_their_stages() {
 #[test]
 fn ranks_of_a_command_are_told_apart_by_their_launchers_variables() {
     let scratch = Scratch::new();
-    let (cupti, application) = doubles();
+    let Doubles { cupti, application, .. } = doubles();
     // As torchrun does: the same program several times, with the number of each in its environment.
     let steps = "cuda push:prefill launch:_Z4convPf sleep:$wait pop push:decode push:decode_step launch:_Z4gemmPf*4 wait pop pop";
     let launcher = format!(
@@ -179,7 +179,8 @@ impl Waiting {
         let mut all = vec!["run", "--", program.to_str().unwrap()];
         all.extend(words.split_whitespace());
         let mut command = scratch.command(&all);
-        command.env("LLM_PERF_INJECT_CUPTI", &doubles().0).stdout(std::process::Stdio::piped());
+        command.env("DOUBLE_DRIVER", &doubles().driver).env("DOUBLE_ENGINES", &doubles().engines);
+        command.env("LLM_PERF_INJECT_CUPTI", &doubles().cupti).stdout(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
@@ -194,6 +195,83 @@ impl Drop for Waiting {
     }
 }
 
+/// A server as an engine announces it, whose steps are graphs; prompts are in none.
+fn graph_steps() -> String {
+    let decode = "push:execute_context_0(0)_generation_8(8) replay:900@7 pop sleep:2 ";
+    let prefill = "push:execute_context_1(64)_generation_0(0) sleep:2 pop ";
+    let steps = format!("{}{prefill}", decode.repeat(9)).repeat(200);
+    format!("cuda driver context:192 engine:lazy replay:10@7 print:ready {steps}")
+}
+
+#[test]
+fn launches_of_graphs_are_recorded_without_cupti_and_nothing_is_called_idle() {
+    let scratch = Scratch::new();
+    let waiting = Waiting::start(&scratch, &doubles().application, &graph_steps());
+    let id = waiting.0.id().to_string();
+    let output = Output::of(scratch.command(&["attach", &id, "--for", "500ms", "--graphs-only", "--out", "run"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let caveats: Vec<_> = metrics["caveats"].as_array().unwrap().iter().map(|caveat| caveat["kind"].as_str()).collect();
+    assert_eq!(caveats, [Some("graphs_only")], "{metrics}");
+    let count = |name: &str| {
+        let quality = metrics["quality"].as_array().unwrap().iter();
+        quality.clone().find(|row| row["counter"] == name).and_then(|row| row["value"].as_u64()).unwrap_or(0)
+    };
+    assert!(count("steps_untimed") > 5, "prompts launch no graph: {}", metrics["quality"]);
+    let steps = metrics["steps"]["list"].as_array().unwrap();
+    assert!(steps.len() > 60 && steps.iter().all(|step| step["label"] == "decode"), "{steps:?}");
+    let device = |step: &serde_json::Value| step["device_ns"].as_i64().unwrap();
+    assert!(steps.iter().all(|step| device(step) >= 890_000 && step["wall_ns"].as_i64() >= Some(device(step))));
+    // What else the device did is not known.
+    for unknown in ["gpu_busy_ns", "kernel_ns", "kernel_count"] {
+        assert!(metrics["totals"][unknown].is_null(), "{unknown}: {}", metrics["totals"]);
+        assert!(metrics["stages"][0][unknown].is_null(), "{unknown}: {}", metrics["stages"]);
+    }
+    for none in ["kernels", "device_time", "lost_time", "findings", "critical_path"] {
+        assert!(metrics[none].as_array().is_none_or(Vec::is_empty), "{none}: {}", metrics[none]);
+    }
+    for page in ["report.md", "stakeholder_summary.md"] {
+        let page = scratch.text("run", page);
+        assert!(page.contains("Only launches of CUDA graphs were timed"), "{page}");
+        for word in ["idle time is", "was idle", "launch-bound", "of the device span", "% busy"] {
+            assert!(!page.contains(word), "{word}: {page}");
+        }
+    }
+    let whatif = Output::of(scratch.command(&["whatif", "run", "--cuda-graphs"]));
+    assert!(whatif.stderr.contains("only launches of CUDA graphs were timed"), "{}{}", whatif.stdout, whatif.stderr);
+}
+
+/// Programs that wait in a container: with numbers of processes, users and files of their own.
+#[test]
+fn a_process_of_another_namespace_is_recorded_as_its_own_user() {
+    let namespaces = ["--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"];
+    let mut probe = Command::new("unshare");
+    if !probe.args(namespaces).arg("true").status().is_ok_and(|status| status.success()) {
+        return eprintln!(
+            "skipped: a_process_of_another_namespace_is_recorded_as_its_own_user: unshare is not permitted"
+        );
+    }
+    let scratch = Scratch::new();
+    let (place, application) = (scratch.path("tmp-of-the-container"), doubles().application.display().to_string());
+    std::fs::create_dir_all(&place).unwrap();
+    let start = format!("mount --bind {} /tmp && exec \"$0\" run -- {application} \"$@\"", place.display());
+    let program = scratch.command(&[]).get_program().to_owned();
+    let mut command = scratch.at_home(Command::new("unshare"));
+    command.args(namespaces).args(["sh", "-c", &start]).arg(program).args(steps().split_whitespace());
+    command.env("LLM_PERF_INJECT_CUPTI", &doubles().cupti).stdout(std::process::Stdio::piped());
+    let mut outer = command.spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(outer.stdout.take().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // `unshare` is its parent, so that its number does as well.
+    let id = outer.id().to_string();
+    let output = Output::of(scratch.command(&["attach", &id, "--for", "300ms", "--out", "run"]));
+    let _ = (outer.kill(), outer.wait());
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    assert!(metrics["totals"]["kernel_count"].as_u64().unwrap() > 10, "{metrics}");
+}
+
 fn steps() -> String {
     format!("cuda print:ready {}", "push:decode push:decode_step launch:_Z4gemmPf*3 sleep:5 pop pop ".repeat(1500))
 }
@@ -201,7 +279,7 @@ fn steps() -> String {
 #[test]
 fn a_program_started_by_run_is_recorded_while_it_works() {
     let scratch = Scratch::new();
-    let waiting = Waiting::start(&scratch, &doubles().1, &steps());
+    let waiting = Waiting::start(&scratch, &doubles().application, &steps());
     for out in ["one", "two"] {
         let id = waiting.0.id().to_string();
         let output = Output::of(scratch.command(&["attach", &id, "--for", "300ms", "--out", out]));
@@ -220,7 +298,7 @@ fn a_program_started_by_run_is_recorded_while_it_works() {
 fn all_processes_of_a_name_are_recorded_together() {
     let scratch = Scratch::new();
     let program = scratch.path("").join(format!("ranks-{}", std::process::id()));
-    std::fs::copy(&doubles().1, &program).unwrap();
+    std::fs::copy(&doubles().application, &program).unwrap();
     let waiting = [Waiting::start(&scratch, &program, &steps()), Waiting::start(&scratch, &program, &steps())];
     let name = program.file_name().unwrap().to_str().unwrap();
     let output = Output::of(scratch.command(&["attach", name, "--for", "300ms", "--out", "run"]));

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use doubles::doubles;
+use doubles::{Doubles, doubles};
 use scratch::{Output, Scratch};
 
 /// What a server does when it is asked to generate.
@@ -125,7 +125,7 @@ fn a_load_on_a_running_server_has_its_latencies_and_says_what_is_missing() {
 #[test]
 fn a_server_without_a_known_profiler_is_recorded_by_the_collector() {
     let (scratch, address) = (Scratch::new(), server(Answers::Tokens));
-    let (cupti, application) = doubles();
+    let Doubles { cupti, application, .. } = doubles();
     let url = format!("http://{address}");
     let words = format!("cuda {}", "launch:_Z4gemmPf*3 launch:_Z6argmaxPf sleep:5 ".repeat(3000));
     let mut all = vec!["serve", "--out", "run", "--warmup", "1", "--requests", "12", "--rate", "50", "--output", "4"];

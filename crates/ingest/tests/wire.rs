@@ -155,6 +155,39 @@ fn a_graph_that_was_captured_outside_the_windows_keeps_its_layers() {
 }
 
 #[test]
+fn a_file_with_launches_of_graphs_alone_says_so() {
+    use ::wire::{Counter, Name, Place, Record, Span};
+    let mut room = [0; 1024];
+    let mut block = ::wire::BlockWriter::new(&mut room);
+    let (wall, span) = (1_800_000_000_000_000_000, |start: u64, duration| Span { start, duration });
+    let place = |correlation, start| Place { stream: 7, correlation, span: span(start, 400), ..Place::default() };
+    for record in [
+        Record::Process { process: 9, parent: 1, name: b"engine" },
+        Record::GraphsOnly,
+        Record::Clocks { monotonic: 1, wall, device: 0 },
+        Record::Text { number: 1, text: b"cudaGraphLaunch" },
+        Record::Text { number: 2, text: b"execute_context_0(0)_generation_8(8)" },
+        Record::Thread { thread: 9 },
+        Record::Push { domain: 0, depth: 0, time: wall + 50, name: Name::Text(2) },
+        Record::Call { function: 1, correlation: 1, span: span(wall + 100, 20) },
+        Record::Graph { graph: 3, place: place(1, wall + 110) },
+        Record::Pop { domain: 0, depth: 0, time: wall + 200 },
+        Record::Count { counter: Counter::LaunchesUntimed, value: 3 },
+        Record::Count { counter: Counter::ClocksApart, value: 4_500 },
+        Record::Finish,
+    ] {
+        assert!(block.push(&record), "{record:?}");
+    }
+    let found = wire::read("process-9.wire", &[&::wire::header(), block.finish()].concat()).unwrap();
+    assert!(found.graphs_only && !timeline("graph-whole.wire").graphs_only);
+    assert_eq!(found.clock.uncertainty_ns, Some(Nanos::new(4_500)));
+    let [work] = &found.work[..] else { panic!("{:?}", found.work) };
+    assert_eq!((work.kind, work.start.get(), work.duration.get()), (WorkKind::Graph, 110, 400));
+    assert_eq!(work.correlation, found.calls[0].correlation);
+    assert_eq!(counters(&found), BTreeMap::from([("graph_launches_untimed", (3, Severity::Warning))]));
+}
+
+#[test]
 fn a_window_has_the_work_launched_in_it_and_ranges_cut_to_it() {
     let timeline = timeline("window.wire");
     let all = counters(&timeline);

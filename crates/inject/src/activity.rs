@@ -13,9 +13,6 @@ pub(crate) const NEWEST_CHECKED: u32 = 139_999;
 
 pub(crate) const MEMCPY: u32 = 1;
 pub(crate) const MEMSET: u32 = 2;
-pub(crate) const KERNEL: u32 = 3;
-pub(crate) const DRIVER: u32 = 4;
-pub(crate) const RUNTIME: u32 = 5;
 pub(crate) const CONCURRENT_KERNEL: u32 = 10;
 pub(crate) const MEMCPY_PEER: u32 = 22;
 pub(crate) const GRAPH_TRACE: u32 = 51;
@@ -101,19 +98,6 @@ pub(crate) struct GraphTrace {
     pub(crate) stream: u32,
 }
 
-/// `CUpti_ActivityAPI`.
-#[repr(C)]
-pub(crate) struct Call {
-    pub(crate) kind: u32,
-    pub(crate) function: u32,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    process: u32,
-    pub(crate) thread: u32,
-    pub(crate) correlation: u32,
-    result: u32,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,8 +127,6 @@ mod tests {
             }
             "CUpti_ActivityGraphTrace" => places!(GraphTrace: "kind" kind "correlationId" correlation "start" start
                 "end" end "deviceId" device "graphId" graph "contextId" context "streamId" stream),
-            "CUpti_ActivityAPI" => places!(Call: "kind" kind "cbid" function "start" start "end" end "threadId" thread
-                "correlationId" correlation),
             _ => None,
         }
     }
@@ -159,12 +141,12 @@ mod tests {
             assert_eq!(place(structure, field), offset.parse().ok(), "{release} {structure}.{field}");
             checked += 1;
         }
-        assert_eq!(checked, 6 * (15 + 11 + 10 + 11 + 8 + 6));
+        assert_eq!(checked, 6 * (15 + 11 + 10 + 11 + 8));
     }
 
     #[test]
     fn no_structure_is_longer_than_the_shortest_of_its_records() {
         assert!(size_of::<Kernel>() <= 208 && size_of::<CopyOrMemset>() <= 88 && size_of::<PeerCopy>() <= 96);
-        assert!(size_of::<GraphTrace>() <= 48 && size_of::<Call>() == 40);
+        assert!(size_of::<GraphTrace>() <= 48);
     }
 }

@@ -25,23 +25,8 @@ struct Buffer {
     stream: AtomicU32,
 }
 
-static BUFFERS: [Buffer; MOST] = [const {
-    Buffer {
-        state: AtomicU32::new(ABSENT),
-        memory: AtomicPtr::new(null_mut()),
-        valid: AtomicUsize::new(0),
-        context: AtomicPtr::new(null_mut()),
-        stream: AtomicU32::new(0),
-    }
-}; MOST];
-
-/// A buffer that CUPTI has filled.
-pub(crate) struct FilledBuffer {
-    pub(crate) memory: *mut u8,
-    pub(crate) valid: usize,
-    pub(crate) context: *mut c_void,
-    pub(crate) stream: u32,
-}
+// SAFETY: numbers and pointers of zero: all are absent.
+static BUFFERS: [Buffer; MOST] = unsafe { core::mem::zeroed() };
 
 /// CUPTI wants a buffer. Without one it drops records and counts them.
 ///
@@ -86,19 +71,14 @@ pub(crate) unsafe extern "C" fn completed(context: *mut c_void, stream: u32, mem
     }
 }
 
-/// Hands over every full buffer, and frees it after, cleared as CUPTI was promised. For the writer thread only.
-pub(crate) fn drain(mut each: impl FnMut(FilledBuffer)) {
-    for buffer in &BUFFERS {
-        if buffer.state.load(Ordering::Acquire) == FULL {
-            each(FilledBuffer {
-                memory: buffer.memory.load(Ordering::Relaxed),
-                valid: buffer.valid.load(Ordering::Relaxed),
-                context: buffer.context.load(Ordering::Relaxed),
-                stream: buffer.stream.load(Ordering::Relaxed),
-            });
-            // SAFETY: the buffer is full, so it is this thread's until it is free, and it has so many bytes.
-            unsafe { buffer.memory.load(Ordering::Relaxed).write_bytes(0, buffer.valid.load(Ordering::Relaxed)) };
-            buffer.state.store(FREE, Ordering::Release);
-        }
+/// Hands over every full buffer with its context, its stream, and how many bytes CUPTI has filled, and frees it after, cleared as CUPTI was
+/// promised. For the writer thread only.
+pub(crate) fn drain(mut each: impl FnMut(*mut c_void, u32, *mut u8, usize)) {
+    for buffer in BUFFERS.iter().filter(|buffer| buffer.state.load(Ordering::Acquire) == FULL) {
+        let (memory, valid) = (buffer.memory.load(Ordering::Relaxed), buffer.valid.load(Ordering::Relaxed));
+        each(buffer.context.load(Ordering::Relaxed), buffer.stream.load(Ordering::Relaxed), memory, valid);
+        // SAFETY: the buffer is full, so it is this thread's until it is free, and it has so many bytes.
+        unsafe { memory.write_bytes(0, valid) };
+        buffer.state.store(FREE, Ordering::Release);
     }
 }

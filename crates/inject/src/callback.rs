@@ -4,10 +4,10 @@ use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use crate::cupti::{self, DRIVER, GRAPH_CALLBACKS, NODE_CLONED, RESOURCE, RUNTIME};
-use crate::functions::{self, packed};
+use crate::functions::{self, LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER};
 use crate::state::STATE;
 use crate::system::now;
-use crate::{attachment, devices, gate, log};
+use crate::{attachment, gate, log};
 
 const ENTER: c_int = 0;
 
@@ -72,7 +72,10 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     if data.kept.is_null() {
         return;
     }
-    if let Some(starts) = functions::profiles(packed(domain, function)) {
+    let place = functions::place(domain, function);
+    let kind = functions::kind(place);
+    if kind & (STARTS_PROFILER | STOPS_PROFILER) != 0 {
+        let starts = kind == STARTS_PROFILER;
         // Recording starts when the call is over and stops before it begins.
         if starts != (data.site == ENTER) && STATE.is_running() {
             gate::profiler(starts);
@@ -80,34 +83,26 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
         return;
     }
     if data.site == ENTER {
-        attachment::wait_while_finalizing();
-        if !STATE.stays.load(Ordering::Relaxed) && functions::launches_graph(packed(domain, function)) {
-            STATE.stays.store(true, Ordering::Release);
-        }
         // A driver call inside a call of the runtime has the same correlation: the outer one is the one recorded.
         let wanted = STATE.is_collecting() && log::current().is_some_and(|log| enter(log, domain));
         // SAFETY: the word is this call's own.
         unsafe { data.kept.write(if wanted { now() } else { 0 }) };
-        if wanted {
-            sample(domain, function);
+        if wanted && kind & LAUNCHES_GRAPH != 0 {
+            sample();
         }
         return;
     }
     // SAFETY: as above, and it was written on entering.
     let start = unsafe { data.kept.read() };
-    if attachment::is_leaving() && functions::waits(packed(domain, function)) {
-        attachment::finalize();
-    }
     if start == 0 || !STATE.is_running() {
         return;
     }
-    devices::note(data.context);
     if let Some(log) = log::current() {
         let duration = now().saturating_sub(start);
         if domain == RUNTIME {
             log.inside_runtime.set(log.inside_runtime.get().saturating_sub(1));
         }
-        log.call(packed(domain, function), start, duration, data.correlation);
+        log.call(place, start, duration, data.correlation);
     }
 }
 
@@ -125,9 +120,9 @@ fn enter(log: &log::Log, domain: c_int) -> bool {
 /// Before a launch of a graph where they are sampled: has eight launches in a row recorded by their nodes, and so many times as many as
 /// wholes.
 #[inline]
-fn sample(domain: c_int, function: u32) {
+fn sample() {
     let every = STATE.graphs.load(Ordering::Relaxed);
-    if every < 2 || !functions::launches_graph(packed(domain, function)) {
+    if every < 2 {
         return;
     }
     let number = STATE.graph_launches.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +138,6 @@ fn sample(domain: c_int, function: u32) {
 unsafe fn on_node(function: u32, data: &ResourceData) {
     // SAFETY: for these callbacks the descriptor is of this type.
     let Some(graph) = (unsafe { data.descriptor.as_ref() }) else { return };
-    STATE.stays.store(true, Ordering::Release);
     if !STATE.is_running() {
         return;
     }

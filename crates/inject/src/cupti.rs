@@ -7,11 +7,12 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use crate::activity::{NEWEST_CHECKED, OLDEST};
+use crate::buffers;
 use crate::catalogue::{self, Kind};
 use crate::once::Once;
-use crate::settings::{InjectSettings, Ties};
+use crate::settings::InjectSettings;
 use crate::state::STATE;
-use crate::{buffers, system};
+use crate::system::{self, functions};
 
 type Code = c_int;
 type Request = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
@@ -39,66 +40,26 @@ const FORCED: u32 = 1;
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`.
 const ZEROED_BUFFERS: c_int = 5;
 
-/// `CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM`: threads are numbered as the logs number them.
-const THREADS_OF_THE_SYSTEM: c_int = 1;
-
-/// The functions of CUPTI that are used.
-pub(crate) struct Cupti {
-    get_version: unsafe extern "C" fn(*mut u32) -> Code,
-    subscribe: unsafe extern "C" fn(*mut *mut c_void, CallbackFunction, *mut c_void) -> Code,
-    enable_callback: unsafe extern "C" fn(u32, *mut c_void, c_int, u32) -> Code,
-    callback_name: unsafe extern "C" fn(c_int, u32, *mut *const c_char) -> Code,
-    register_buffers: unsafe extern "C" fn(Request, Complete) -> Code,
-    enable: unsafe extern "C" fn(u32) -> Code,
-    disable: unsafe extern "C" fn(u32) -> Code,
-    next_record: unsafe extern "C" fn(*mut u8, usize, *mut *mut c_void) -> Code,
-    flush_all: unsafe extern "C" fn(u32) -> Code,
-    dropped: unsafe extern "C" fn(*mut c_void, u32, *mut usize) -> Code,
-    timestamp: unsafe extern "C" fn(*mut u64) -> Code,
-    set_attribute: unsafe extern "C" fn(c_int, *mut usize, *mut c_void) -> Code,
-    finalize: unsafe extern "C" fn() -> Code,
-    /// Newer functions, which may be absent.
-    thread_numbers: Option<unsafe extern "C" fn(c_int) -> Code>,
-    node_id: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> Code>,
-    driver_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
-    runtime_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
+functions! {
+    /// The functions of CUPTI that are used; all are there since CUDA 12.1.
+    Cupti {
+        get_version: c"cuptiGetVersion" (*mut u32);
+        subscribe: c"cuptiSubscribe" (*mut *mut c_void, CallbackFunction, *mut c_void);
+        enable_callback: c"cuptiEnableCallback" (u32, *mut c_void, c_int, u32);
+        callback_name: c"cuptiGetCallbackName" (c_int, u32, *mut *const c_char);
+        register_buffers: c"cuptiActivityRegisterCallbacks" (Request, Complete);
+        enable: c"cuptiActivityEnable" (u32);
+        disable: c"cuptiActivityDisable" (u32);
+        next_record: c"cuptiActivityGetNextRecord" (*mut u8, usize, *mut *mut c_void);
+        flush_all: c"cuptiActivityFlushAll" (u32);
+        dropped: c"cuptiActivityGetNumDroppedRecords" (*mut c_void, u32, *mut usize);
+        timestamp: c"cuptiGetTimestamp" (*mut u64);
+        set_attribute: c"cuptiActivitySetAttribute" (c_int, *mut usize, *mut c_void);
+        node_id: c"cuptiGetGraphNodeId" (*mut c_void, *mut u64);
+    }
 }
 
 static CUPTI: Once<Cupti> = Once::new();
-
-/// A function of the library, as a pointer to a function of the type that is wanted.
-macro_rules! function {
-    ($library:expr, $name:literal) => {{
-        let symbol = system::symbol($library, $name);
-        // SAFETY: a null pointer is `None` of an optional function; otherwise CUPTI has a function of this type under this
-        // name since CUDA 12.1, by its headers.
-        unsafe { core::mem::transmute::<*mut c_void, Option<_>>(symbol) }
-    }};
-}
-
-impl Cupti {
-    fn of(library: *mut c_void) -> Option<Self> {
-        Some(Self {
-            get_version: function!(library, c"cuptiGetVersion")?,
-            subscribe: function!(library, c"cuptiSubscribe")?,
-            enable_callback: function!(library, c"cuptiEnableCallback")?,
-            callback_name: function!(library, c"cuptiGetCallbackName")?,
-            register_buffers: function!(library, c"cuptiActivityRegisterCallbacks")?,
-            enable: function!(library, c"cuptiActivityEnable")?,
-            disable: function!(library, c"cuptiActivityDisable")?,
-            next_record: function!(library, c"cuptiActivityGetNextRecord")?,
-            flush_all: function!(library, c"cuptiActivityFlushAll")?,
-            dropped: function!(library, c"cuptiActivityGetNumDroppedRecords")?,
-            timestamp: function!(library, c"cuptiGetTimestamp")?,
-            set_attribute: function!(library, c"cuptiActivitySetAttribute")?,
-            finalize: function!(library, c"cuptiFinalize")?,
-            thread_numbers: function!(library, c"cuptiSetThreadIdType"),
-            node_id: function!(library, c"cuptiGetGraphNodeId"),
-            driver_records: function!(library, c"cuptiActivityEnableDriverApi"),
-            runtime_records: function!(library, c"cuptiActivityEnableRuntimeApi"),
-        })
-    }
-}
 
 /// Has the file say what went wrong.
 pub(crate) fn problem(code: Code, what: &[u8]) {
@@ -146,33 +107,16 @@ pub(crate) fn load(settings: &InjectSettings) -> Option<&'static Cupti> {
     CUPTI.get()
 }
 
+/// The library that the user names, else the one that the process has, that was found for it, or that the loader finds.
 fn find(settings: &InjectSettings) -> *mut c_void {
-    // SAFETY of loading: it is the library that the user named or that NVIDIA ships under this name.
+    // SAFETY: it is the library that the user named or that NVIDIA ships under this name.
+    let load = |path: &core::ffi::CStr| unsafe { system::load(path) };
     if let Some(path) = settings.cupti.as_c() {
-        // SAFETY: see above.
-        return unsafe { system::load(path) };
+        return load(path);
     }
-    for name in NAMES {
-        let library = system::loaded(name);
-        if !library.is_null() {
-            return library;
-        }
-    }
-    if let Some(path) = settings.cupti_fallback.as_c() {
-        // SAFETY: see above.
-        let library = unsafe { system::load(path) };
-        if !library.is_null() {
-            return library;
-        }
-    }
-    for name in NAMES {
-        // SAFETY: see above.
-        let library = unsafe { system::load(name) };
-        if !library.is_null() {
-            return library;
-        }
-    }
-    core::ptr::null_mut()
+    let there = NAMES.into_iter().map(system::loaded);
+    let found = there.chain(settings.cupti_fallback.as_c().map(load)).chain(NAMES.into_iter().map(load));
+    found.into_iter().find(|library| !library.is_null()).unwrap_or(core::ptr::null_mut())
 }
 
 /// Has CUPTI hand over what it has: what is complete, or at the end everything.
@@ -216,24 +160,12 @@ pub(crate) unsafe fn next_record(memory: *mut u8, valid: usize, record: *mut c_v
     if code == 0 { record } else { core::ptr::null_mut() }
 }
 
-/// The name of a function by its number in a domain; empty where there is none.
-pub(crate) fn function_name(domain: c_int, function: u32) -> &'static [u8] {
-    let mut name = core::ptr::null();
-    match attached() {
-        // SAFETY: the name may be written to, and what is written is a constant of CUPTI.
-        Some(cupti) if unsafe { (cupti.callback_name)(domain, function, &mut name) } == 0 => unsafe {
-            system::text(name, 256)
-        },
-        _ => &[],
-    }
-}
-
 /// The number of a node of a graph.
 pub(crate) fn node_id(node: *mut c_void) -> Option<u64> {
-    let function = attached()?.node_id?;
+    let cupti = attached()?;
     let mut number = 0;
     // SAFETY: the node is the one CUPTI just told of, and the number may be written to.
-    (!node.is_null() && unsafe { function(node, &mut number) } == 0).then_some(number)
+    (!node.is_null() && unsafe { (cupti.node_id)(node, &mut number) } == 0).then_some(number)
 }
 
 impl Cupti {
@@ -257,21 +189,11 @@ impl Cupti {
             problem(code, b"cuptiActivityRegisterCallbacks");
             return None;
         }
-        if let Some(thread_numbers) = self.thread_numbers {
-            // SAFETY: a number only.
-            unsafe { thread_numbers(THREADS_OF_THE_SYSTEM) };
-        }
         for function in GRAPH_CALLBACKS {
             // SAFETY: the subscriber is ours. A release that does not know the function refuses, and graphs have no nodes.
             unsafe { (self.enable_callback)(1, subscriber, RESOURCE, function) };
         }
         Some(subscriber)
-    }
-
-    /// Detaches it from the process. At the end of a call into CUDA only, by its documentation.
-    pub(crate) fn finalize(&self) -> Code {
-        // SAFETY: its caller is in such a callback, and nobody uses CUPTI: it is marked as not attached.
-        unsafe { (self.finalize)() }
     }
 
     /// Switches records of a kind.
@@ -283,15 +205,20 @@ impl Cupti {
         }
     }
 
-    /// Has CUPTI call at a function, or record it.
-    pub(crate) fn listen(&self, subscriber: *mut c_void, domain: c_int, function: u32, ties: Ties) {
-        let records = if domain == DRIVER { self.driver_records } else { self.runtime_records };
-        match (ties, records) {
-            // SAFETY: numbers only.
-            (Ties::Records, Some(records)) => unsafe { records(function, 1) },
-            (Ties::Records | Ties::AllRecords | Ties::None, _) => return,
-            // SAFETY: the subscriber is ours.
-            _ => unsafe { (self.enable_callback)(1, subscriber, domain, function) },
-        };
+    /// Has CUPTI call at a function.
+    pub(crate) fn listen(&self, subscriber: *mut c_void, domain: c_int, function: u32) {
+        // SAFETY: the subscriber is ours.
+        unsafe { (self.enable_callback)(1, subscriber, domain, function) };
+    }
+
+    /// The name of a function by its number in a domain; empty where there is none.
+    pub(crate) fn function_name(&self, domain: c_int, function: u32) -> &'static [u8] {
+        let mut name = core::ptr::null();
+        // SAFETY: the name may be written to, and what is written is a constant of CUPTI.
+        match unsafe { (self.callback_name)(domain, function, &mut name) } {
+            // SAFETY: as above.
+            0 => unsafe { system::text(name, 256) },
+            _ => &[],
+        }
     }
 }

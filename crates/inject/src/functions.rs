@@ -2,13 +2,23 @@
 //! fourteenth of all calls, which is where most of the cost of recording every call goes.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::cupti::{self, Cupti, DRIVER, RUNTIME};
-use crate::settings::Ties;
+use crate::cupti::{Cupti, DRIVER, RUNTIME};
 
 /// No release has as many functions in a domain.
 const MOST_FUNCTIONS: u32 = 1500;
+/// Places of functions of both domains.
+pub(crate) const PLACES: usize = 2 * MOST_FUNCTIONS as usize;
+
+// What a function is.
+pub(crate) const LISTENED: u8 = 1;
+pub(crate) const LAUNCHES_GRAPH: u8 = 2;
+/// It launches work of any kind.
+pub(crate) const LAUNCHES: u8 = 16;
+/// By these a program says which part of it is to be profiled.
+pub(crate) const STARTS_PROFILER: u8 = 4;
+pub(crate) const STOPS_PROFILER: u8 = 8;
 
 /// Functions that keep the host for long: waits, memory that the driver is asked for or given back, code that is loaded.
 const HOLDING: [&[u8]; 17] = [
@@ -44,100 +54,52 @@ fn listened(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// Functions by which a program says which part of it is to be profiled: start and stop, of the runtime and the driver.
-static PROFILER: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
-const PROFILER_NAMES: [&[u8]; 4] = [b"cudaProfilerStart", b"cudaProfilerStop", b"cuProfilerStart", b"cuProfilerStop"];
-
-/// Functions that wait for the device, packed.
-static WAITS: [AtomicU32; 16] = [const { AtomicU32::new(0) }; 16];
-const WAIT_NAMES: [&[u8]; 4] = [b"StreamSynchronize", b"EventSynchronize", b"DeviceSynchronize", b"CtxSynchronize"];
-
-/// Functions that launch graphs, packed: of the runtime and the driver, each also with a default stream for each thread.
-static GRAPH_LAUNCHES: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
-
-/// Functions that are listened to, packed; zeroes after the last. A release has about two hundred.
-static LISTENED: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
-
-/// Looks up the numbers of the functions, where that was not done.
-fn find() {
-    if LISTENED.first().is_some_and(|first| first.load(Ordering::Relaxed) != 0) {
-        return;
-    }
-    let mut listening = LISTENED.iter();
-    let (mut launching, mut waiting) = (GRAPH_LAUNCHES.iter(), WAITS.iter());
-    for (domain, number) in
-        [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)))
-    {
-        let name = cupti::function_name(domain, number);
-        let take = |slot: Option<&AtomicU32>| {
-            if let Some(slot) = slot {
-                slot.store(packed(domain, number), Ordering::Relaxed);
-            }
-        };
-        if listened(name).is_some() {
-            take(listening.next());
-        }
-        if name.starts_with(b"cudaGraphLaunch") || name.starts_with(b"cuGraphLaunch") {
-            take(launching.next());
-        }
-        let bare = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu")).unwrap_or_default();
-        if WAIT_NAMES.iter().any(|wait| bare.starts_with(wait)) {
-            take(waiting.next());
-        }
-        // A release adds its number to the names of the runtime: `cudaProfilerStart_v4000`.
-        take(PROFILER_NAMES.iter().position(|wanted| name.starts_with(wanted)).and_then(|place| PROFILER.get(place)));
+/// What a function is, by its name. A release adds its number to names of the runtime: `cudaProfilerStart_v4000`.
+fn kind_of(name: &[u8]) -> u8 {
+    let is = |names: [&[u8]; 2]| names.iter().any(|start| name.starts_with(start));
+    let listened = listened(name).map_or(0, |launches| if launches { LISTENED | LAUNCHES } else { LISTENED });
+    if is([b"cudaGraphLaunch", b"cuGraphLaunch"]) {
+        listened | LAUNCHES_GRAPH
+    } else if is([b"cudaProfilerStart", b"cuProfilerStart"]) {
+        STARTS_PROFILER
+    } else if is([b"cudaProfilerStop", b"cuProfilerStop"]) {
+        STOPS_PROFILER
+    } else {
+        listened
     }
 }
 
-/// Whether a function starts the CUDA profiler or stops it; `None` for all others.
+static FOUND: AtomicBool = AtomicBool::new(false);
+/// What the functions are, by their places.
+static KINDS: [AtomicU8; PLACES] = [const { AtomicU8::new(0) }; PLACES];
+
+/// What a function is.
 #[inline]
-pub(crate) fn profiles(function: u32) -> Option<bool> {
-    let place = PROFILER.iter().position(|slot| slot.load(Ordering::Relaxed) == function)?;
-    Some(place.is_multiple_of(2))
+pub(crate) fn kind(place: u32) -> u8 {
+    KINDS.get(place as usize).map_or(0, |kind| kind.load(Ordering::Relaxed))
 }
 
-/// Whether a function waits for the device.
-pub(crate) fn waits(function: u32) -> bool {
-    WAITS.iter().any(|slot| slot.load(Ordering::Relaxed) == function)
-}
-
-/// Whether a function launches a graph.
-#[inline]
-pub(crate) fn launches_graph(function: u32) -> bool {
-    GRAPH_LAUNCHES.iter().any(|slot| slot.load(Ordering::Relaxed) == function)
-}
-
-/// Listens to the functions of the CUDA profiler.
-pub(crate) fn listen_to_profiler(cupti: &Cupti, subscriber: *mut c_void) {
-    find();
-    for function in PROFILER.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|function| *function != 0) {
-        let (domain, number) = unpacked(function);
-        cupti.listen(subscriber, domain, number, Ties::Calls);
+/// Listens to the functions that are any of these. Not by two threads at once.
+pub(crate) fn listen(cupti: &Cupti, subscriber: *mut c_void, to: u8) {
+    if !FOUND.swap(true, Ordering::Relaxed) {
+        for (place, kind) in KINDS.iter().enumerate() {
+            let (domain, number) = function(place as u32);
+            kind.store(kind_of(cupti.function_name(domain, number)), Ordering::Relaxed);
+        }
+    }
+    for (domain, number) in (0..PLACES as u32).filter(|place| kind(*place) & to != 0).map(function) {
+        cupti.listen(subscriber, domain, number);
     }
 }
 
-/// Listens to what ties work to ranges. Not by two threads at once.
-pub(crate) fn listen(cupti: &Cupti, subscriber: *mut c_void, ties: Ties) {
-    find();
-    for function in LISTENED.iter().map(|slot| slot.load(Ordering::Relaxed)).take_while(|function| *function != 0) {
-        let (domain, number) = unpacked(function);
-        cupti.listen(subscriber, domain, number, ties);
-    }
-}
-
-/// The number under which a function is logged: its domain in the highest bits.
-pub(crate) const fn packed(domain: c_int, function: u32) -> u32 {
-    (domain as u32) << 28 | function & 0x0fff_ffff
+/// The place under which a function is known here: those of the runtime are behind those of the driver.
+pub(crate) const fn place(domain: c_int, number: u32) -> u32 {
+    if domain == RUNTIME { MOST_FUNCTIONS.saturating_add(number) } else { number }
 }
 
 /// Domain and number again.
-pub(crate) const fn unpacked(function: u32) -> (c_int, u32) {
-    ((function >> 28) as c_int, function & 0x0fff_ffff)
-}
-
-/// Whether a function launches work, by its name.
-pub(crate) fn launches(name: &[u8]) -> bool {
-    listened(name) == Some(true)
+pub(crate) const fn function(place: u32) -> (c_int, u32) {
+    if place >= MOST_FUNCTIONS { (RUNTIME, place - MOST_FUNCTIONS) } else { (DRIVER, place) }
 }
 
 #[cfg(test)]
@@ -166,8 +128,22 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_function_comes_apart_again() {
-        assert_eq!(unpacked(packed(RUNTIME, 211)), (RUNTIME, 211));
-        assert_eq!(unpacked(packed(DRIVER, 307)), (DRIVER, 307));
+    fn graphs_and_the_profiler_have_kinds_of_their_own() {
+        let kinds = [
+            "cudaGraphLaunch_v10000",
+            "cuProfilerStart",
+            "cudaProfilerStop_v4000",
+            "cudaMalloc_v3020",
+            "cudaGetDevice",
+        ]
+        .map(|name| kind_of(name.as_bytes()));
+        assert_eq!(kinds, [LISTENED | LAUNCHES | LAUNCHES_GRAPH, STARTS_PROFILER, STOPS_PROFILER, LISTENED, 0]);
+    }
+
+    #[test]
+    fn a_place_is_that_of_its_function() {
+        for known in [(RUNTIME, 211), (DRIVER, 307)] {
+            assert_eq!(function(place(known.0, known.1)), known);
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! Opens and closes windows. Inside one calls are recorded and CUPTI is attached; outside it is let go of, or listens to nothing but
-//! nodes of graphs and the CUDA profiler's functions.
+//! Opens and closes windows. Inside one CUPTI is attached and calls are recorded, or launches of graphs are timed.
 
 use core::sync::atomic::Ordering;
 
@@ -7,7 +6,7 @@ use crate::log::{self, Log};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::system::{monotonic, now};
-use crate::{attachment, request, system};
+use crate::{attachment, request, slots, system, timing};
 
 /// How long after a window CUPTI stays on, for work that was launched in it to end.
 const LINGER: u64 = 50_000_000;
@@ -115,8 +114,12 @@ pub(crate) fn request_is_over() -> bool {
 fn open(log: &Log) {
     if STATE.open.fetch_add(1, Ordering::AcqRel) == 0 {
         STATE.closed.store(0, Ordering::Relaxed);
-        attachment::switch_on();
-        STATE.collecting.store(true, Ordering::Relaxed);
+        if STATE.times_graphs_only() {
+            timing::open(slots::lead());
+        } else {
+            attachment::switch_on();
+            STATE.collecting.store(true, Ordering::Relaxed);
+        }
         log.window(true, now());
     }
 }
@@ -125,12 +128,13 @@ fn open(log: &Log) {
 pub(crate) fn close(log: &Log) {
     if STATE.open.fetch_sub(1, Ordering::AcqRel) == 1 {
         STATE.collecting.store(false, Ordering::Relaxed);
+        STATE.timing.store(false, Ordering::Relaxed);
         log.window(false, now());
         STATE.closed.store(monotonic(), Ordering::Relaxed);
     }
 }
 
-/// What the writer thread does for windows after each round: opens and closes those of time, and lets go of CUPTI some time after one
+/// What the writer thread does for windows after each round: opens and closes those of time, and has CUPTI stop some time after one
 /// has closed.
 pub(crate) fn settle() {
     let Some(settings) = settings() else { return };
@@ -146,8 +150,8 @@ pub(crate) fn settle() {
     }
     begin_profile();
     end_request();
-    // A window that opened while CUPTI was let go of did without it.
-    if STATE.any_open() && attachment::is_off() {
+    // A window may open before the driver is there.
+    if STATE.any_open() && attachment::is_off() && !STATE.times_graphs_only() {
         attachment::switch_on();
     }
     let closed = STATE.closed.load(Ordering::Relaxed);

@@ -7,14 +7,15 @@
 //! - a call that launches work, and a range, is written by its own thread into that thread's log, a ring of fixed size;
 //! - the writer thread turns both into `wire` records and appends them to the process's own file.
 //!
+//! Where only launches of CUDA graphs are asked for, `slots` sees them and `timing` puts events around them, without CUPTI.
+//!
 //! What it is doing is in one place, `state`: `nvtx` and `callback` are called by others and write it, `writer` reads it. `process`
 //! starts and joins them.
 //!
 //! Where no folder is named it waits: nothing is recorded, and there is no thread, until `llm-perf attach` asks for it.
 //!
 //! Rules, because this runs inside other people's programs: nothing here waits for anything on a thread of the
-//! application, but at exit, while CUPTI is let go of (`devices`, which waits for the device) and where the CUDA profiler is started
-//! (a tenth of a second), all memory has a fixed bound, what does not fit is dropped and counted, no
+//! application, but at exit and where the CUDA profiler is started (a tenth of a second), all memory has a fixed bound, what does not fit is dropped and counted, no
 //! code path panics (a test looks for the panic handler in the library and must not find it), and a process that never
 //! uses CUDA or NVTX never notices. What the records mean is left to `ingest`.
 #![cfg_attr(not(test), no_std)]
@@ -25,8 +26,7 @@ mod buffers;
 mod callback;
 mod catalogue;
 mod cupti;
-mod devices;
-mod exit;
+mod driver;
 mod functions;
 mod gate;
 mod log;
@@ -37,10 +37,12 @@ mod path;
 mod process;
 mod request;
 mod settings;
+mod slots;
 mod state;
 mod step;
 mod system;
 mod texts;
+mod timing;
 mod window;
 mod writer;
 

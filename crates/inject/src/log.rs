@@ -8,6 +8,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use wire::Counter;
+
 use crate::system;
 
 /// Words of a ring: half a mebibyte, some 16,000 launches, of which the writer fetches all every few milliseconds.
@@ -67,7 +69,6 @@ pub(crate) struct Log {
     busy: Cell<bool>,
     /// Calls of the runtime that this thread is in.
     pub(crate) inside_runtime: Cell<u32>,
-    dropped: AtomicU64,
     depths: [Cell<u32>; DOMAINS],
     /// Domain plus one, and depth, of the ranges whose pop closes a window.
     closing: [Cell<(u32, u32)>; WINDOWS],
@@ -79,7 +80,9 @@ static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 /// Recordings so far: what was open in an earlier one is not known to be.
 static SESSION: AtomicU32 = AtomicU32::new(0);
+/// Entries that found no log, and that did not fit.
 static WITHOUT_LOG: AtomicU64 = AtomicU64::new(0);
+static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// Makes ready for logs; once per process.
 pub(crate) fn prepare() -> bool {
@@ -99,17 +102,20 @@ pub(crate) fn forget_all() {
         slot.store(null_mut(), Ordering::Relaxed);
     }
     WITHOUT_LOG.store(0, Ordering::Relaxed);
+    DROPPED.store(0, Ordering::Relaxed);
 }
 
 /// A recording starts: what is left in the logs is of an earlier one. For the writer thread only.
 pub(crate) fn start_session() {
     SESSION.fetch_add(1, Ordering::Relaxed);
-    drain_all(&mut 0, |_, _| {});
+    drain_all(|_, _| {});
+    DROPPED.store(0, Ordering::Relaxed);
 }
 
-/// Entries that found no log.
-pub(crate) fn without_log() -> u64 {
-    WITHOUT_LOG.load(Ordering::Relaxed)
+/// What logs lack.
+pub(crate) fn counts() -> [(Counter, u64); 2] {
+    let [without, dropped] = [&WITHOUT_LOG, &DROPPED].map(|count| count.load(Ordering::Relaxed));
+    [(Counter::ThreadsWithoutLog, without), (Counter::HostRecordsDropped, dropped)]
 }
 
 /// When a thread ends: its log is given back once it is read.
@@ -253,7 +259,7 @@ impl Log {
     fn write(&self, kind: Kind, number: u32, time: u64, first: u64, second: u64, text: &[u8]) {
         let inside = self.busy.replace(true);
         if inside || !self.try_write(kind, number, time, first, second, text) {
-            self.dropped.store(self.dropped.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            DROPPED.fetch_add(1, Ordering::Relaxed);
         }
         self.busy.set(inside);
     }
@@ -331,18 +337,10 @@ fn parts(called: RangeName<'_>) -> (&[u8], u64) {
     }
 }
 
-/// What a round of the writer thread found in the logs.
-pub(crate) struct DrainSummary {
-    /// Entries that were dropped so far, those of threads that have ended among them.
-    pub(crate) dropped: u64,
-    /// Whether a log was filling fast enough to need a look soon.
-    pub(crate) busy: bool,
-}
-
-/// Hands over the entries of all threads, thread by thread, and gives back logs of threads that have ended. `ended` is
-/// how many entries those dropped. For the writer thread only.
-pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -> DrainSummary {
-    let (mut sum, mut fullest) = (*ended, 0);
+/// Hands over the entries of all threads, thread by thread, and gives back logs of threads that have ended; whether a log was filling fast
+/// enough to need a look soon. For the writer thread only.
+pub(crate) fn drain_all(mut each: impl FnMut(u32, Entry<'_>)) -> bool {
+    let mut fullest = 0;
     for slot in &LOGS {
         let log = slot.load(Ordering::Acquire);
         // SAFETY: a log in its slot is in use, or its thread has ended; it is given back by this thread only.
@@ -351,14 +349,11 @@ pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -
         let has_ended = here.ended.load(Ordering::Acquire);
         let thread = here.thread.get();
         fullest = fullest.max(here.drain(&mut |entry| each(thread, entry)));
-        let dropped = here.dropped.load(Ordering::Relaxed);
-        sum += dropped;
         if has_ended {
-            *ended += dropped;
             slot.store(null_mut(), Ordering::Release);
             // SAFETY: its thread has ended and the slot is empty, so nobody knows it any more.
             unsafe { system::release(log.cast(), size_of::<Log>()) };
         }
     }
-    DrainSummary { dropped: sum, busy: fullest > WORDS / 64 }
+    fullest > WORDS / 64
 }

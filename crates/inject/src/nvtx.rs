@@ -64,7 +64,7 @@ pub(crate) unsafe fn attach(export_table: unsafe extern "C" fn(u32) -> *const c_
     // SAFETY: by the contract; the table is null or of this type.
     let Some(table) = (unsafe { export_table(CALLBACKS).cast::<Callbacks>().as_ref() }) else { return false };
     let Some(module_table) = table.module_table.filter(|_| table.size >= size_of::<Callbacks>()) else { return false };
-    let core: [(usize, *const c_void); 7] = [
+    let core: [(usize, *const c_void); 8] = [
         (4, range_start_ex as *const c_void),
         (5, range_start_a as *const c_void),
         (6, range_start_w as *const c_void),
@@ -72,8 +72,8 @@ pub(crate) unsafe fn attach(export_table: unsafe extern "C" fn(u32) -> *const c_
         (8, range_push_ex as *const c_void),
         (9, range_push_a as *const c_void),
         (10, range_push_w as *const c_void),
+        (11, range_pop as *const c_void),
     ];
-    let pop = [(11, range_pop as *const c_void)];
     let core2: [(usize, *const c_void); 8] = [
         (2, domain_range_start_ex as *const c_void),
         (3, domain_range_end as *const c_void),
@@ -85,12 +85,7 @@ pub(crate) unsafe fn attach(export_table: unsafe extern "C" fn(u32) -> *const c_
         (13, domain_create_w as *const c_void),
     ];
     // SAFETY: the function is NVTX's own, and the functions have the types of the slots they go into.
-    unsafe {
-        let ranges = fill(module_table, CORE, &core);
-        fill(module_table, CORE, &pop);
-        let domains = fill(module_table, CORE2, &core2);
-        ranges || domains
-    }
+    unsafe { fill(module_table, CORE, &core) | fill(module_table, CORE2, &core2) }
 }
 
 /// # Safety
@@ -120,30 +115,25 @@ unsafe fn fill(
     true
 }
 
-/// A wide text as UTF-8, cut where the room ends.
+/// Hands over a wide text as UTF-8, cut where the room ends.
 ///
 /// # Safety
 ///
 /// `text` is null or ends with a zero.
-unsafe fn narrow(text: *const Wide, room: &mut [u8; LONGEST]) -> &[u8] {
-    let mut used = 0;
-    if !text.is_null() {
-        for place in 0..LONGEST {
-            // SAFETY: everything before the zero may be read, and the zero itself.
-            let wide = unsafe { *text.add(place) };
-            if wide == 0 {
-                break;
-            }
-            let mut bytes = [0; 4];
-            let encoded = char::from_u32(wide).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes);
-            let Some(slot) = room.get_mut(used..used + encoded.len()) else { break };
-            for (slot, byte) in slot.iter_mut().zip(encoded.bytes()) {
-                *slot = byte;
-            }
-            used += encoded.len();
+unsafe fn with_narrow<R>(text: *const Wide, use_it: impl FnOnce(&[u8]) -> R) -> R {
+    let (mut room, mut used) = ([0; LONGEST], 0);
+    for place in (0..LONGEST).take_while(|_| !text.is_null()) {
+        // SAFETY: everything before the zero may be read, and the zero itself.
+        let wide = unsafe { *text.add(place) };
+        let mut bytes = [0; 4];
+        let encoded = char::from_u32(wide).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes);
+        let Some(slot) = room.get_mut(used..used + encoded.len()).filter(|_| wide != 0) else { break };
+        for (slot, byte) in slot.iter_mut().zip(encoded.bytes()) {
+            *slot = byte;
         }
+        used += encoded.len();
     }
-    room.get(..used).unwrap_or_default()
+    use_it(room.get(..used).unwrap_or_default())
 }
 
 /// Which domain a handle is; null is the default one.
@@ -218,10 +208,8 @@ unsafe fn with_message<R>(attributes: *const Attributes, use_it: impl FnOnce(Ran
             use_it(RangeName::Text(text), window_of(text))
         }
         MESSAGE_WIDE => {
-            let mut room = [0; LONGEST];
             // SAFETY: a message of this type is a wide C string.
-            let text = unsafe { narrow(attributes.message.cast(), &mut room) };
-            use_it(RangeName::Text(text), window_of(text))
+            unsafe { with_narrow(attributes.message.cast(), |text| use_it(RangeName::Text(text), window_of(text))) }
         }
         MESSAGE_REGISTERED => {
             let handle = attributes.message as usize;
@@ -245,9 +233,8 @@ unsafe extern "C" fn range_start_a(text: *const c_char) -> u64 {
 }
 
 unsafe extern "C" fn range_start_w(text: *const Wide) -> u64 {
-    let mut room = [0; LONGEST];
     // SAFETY: see above.
-    start(0, RangeName::Text(unsafe { narrow(text, &mut room) }))
+    unsafe { with_narrow(text, |text| start(0, RangeName::Text(text))) }
 }
 
 unsafe extern "C" fn range_end(handle: u64) {
@@ -266,10 +253,8 @@ unsafe extern "C" fn range_push_a(text: *const c_char) -> c_int {
 }
 
 unsafe extern "C" fn range_push_w(text: *const Wide) -> c_int {
-    let mut room = [0; LONGEST];
     // SAFETY: see above.
-    let text = unsafe { narrow(text, &mut room) };
-    push(0, RangeName::Text(text), window_of(text))
+    unsafe { with_narrow(text, |text| push(0, RangeName::Text(text), window_of(text))) }
 }
 
 unsafe extern "C" fn range_pop() -> c_int {
@@ -306,9 +291,8 @@ unsafe extern "C" fn register_string_a(_: *const c_void, text: *const c_char) ->
 }
 
 unsafe extern "C" fn register_string_w(_: *const c_void, text: *const Wide) -> *const c_void {
-    let mut room = [0; LONGEST];
     // SAFETY: see above.
-    register(unsafe { narrow(text, &mut room) })
+    unsafe { with_narrow(text, register) }
 }
 
 fn create_domain(text: &[u8]) -> *const c_void {
@@ -323,9 +307,8 @@ unsafe extern "C" fn domain_create_a(text: *const c_char) -> *const c_void {
 }
 
 unsafe extern "C" fn domain_create_w(text: *const Wide) -> *const c_void {
-    let mut room = [0; LONGEST];
     // SAFETY: see above.
-    create_domain(unsafe { narrow(text, &mut room) })
+    unsafe { with_narrow(text, create_domain) }
 }
 
 #[cfg(test)]
@@ -342,10 +325,9 @@ mod tests {
 
     #[test]
     fn wide_texts_become_utf_8() {
-        let mut room = [0; LONGEST];
         let text = ['S', '\u{fc}', '\u{1f600}'].map(|c| c as u32);
         let wide = [text[0], text[1], text[2], 0];
         // SAFETY: it ends with a zero.
-        assert_eq!(unsafe { narrow(wide.as_ptr(), &mut room) }, "S\u{fc}\u{1f600}".as_bytes());
+        unsafe { with_narrow(wide.as_ptr(), |text| assert_eq!(text, "S\u{fc}\u{1f600}".as_bytes())) };
     }
 }

@@ -41,16 +41,12 @@ impl Path {
     /// Adds a number.
     pub(crate) fn append_number(&mut self, mut number: u32) {
         let mut digits = [0; 10];
-        let mut count = 0;
         for slot in digits.iter_mut().rev() {
             *slot = b'0' + (number % 10) as u8;
             number /= 10;
-            count += 1;
-            if number == 0 {
-                break;
-            }
         }
-        self.append(digits.get(digits.len().saturating_sub(count)..).unwrap_or_default());
+        let first = digits.iter().position(|digit| *digit != b'0').unwrap_or(digits.len() - 1);
+        self.append(digits.get(first..).unwrap_or_default());
     }
 
     /// As C wants it; `None` where it is empty.

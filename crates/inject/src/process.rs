@@ -1,4 +1,4 @@
-//! Whether this process is collected, and what becomes of that in the child of a fork.
+//! Whether this process is collected, and what becomes of that at its end and in the child of a fork.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -6,10 +6,13 @@ use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use crate::path::Path;
 use crate::settings::{self, InjectSettings};
 use crate::state::{IDLE, OFF, RUNNING, STARTING, STATE, WAITING};
-use crate::{attachment, callback, catalogue, exit, gate, log, request, system, writer};
+use crate::{attachment, callback, catalogue, cupti, gate, log, request, system, writer};
 
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
+
+/// How long a process is held up at its end, at most. Writing what is left takes a few milliseconds.
+const PATIENCE: u64 = 3_000_000_000;
 
 /// Files of one process number that may lie in one folder, where the system has used the number again.
 const MOST_FILES: u32 = 1000;
@@ -20,6 +23,7 @@ pub(crate) fn start() -> bool {
         Ok(_) => {
             // SAFETY: only whoever moves the state from idle to starting gets here.
             let settings = unsafe { settings::prepare() };
+            STATE.graphs.store(settings.map_or(1, |settings| settings.graphs), Ordering::Relaxed);
             let life = match settings {
                 Some(settings) if settings.waits => wait(),
                 Some(settings) if start_writer(settings) => RUNNING,
@@ -91,14 +95,15 @@ fn begin() {
 extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     let folder = request::folder();
     let asked = request::read(&folder);
-    if let Some(Some(milliseconds)) = asked
+    if let Some(Some(request)) = asked
         && let Some(file) = create(&folder).filter(|_| log::prepare())
     {
         FILE.store(file, Ordering::Relaxed);
         log::start_session();
         STATE.hopeless.store(false, Ordering::Relaxed);
+        STATE.graphs_only.store(request.graphs_only, Ordering::Relaxed);
         STATE.life.store(RUNNING, Ordering::Release);
-        gate::requested(milliseconds);
+        gate::requested(request.milliseconds);
         writer::write(file);
         STATE.until.store(0, Ordering::Relaxed);
         system::close(FILE.swap(-1, Ordering::Relaxed));
@@ -116,7 +121,6 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
 
 fn start_writer(settings: &InjectSettings) -> bool {
     let Some(file) = create(&settings.folder) else { return false };
-    STATE.graphs.store(settings.graphs, Ordering::Relaxed);
     FILE.store(file, Ordering::Relaxed);
     if !log::prepare() || !writer::start(file) {
         system::close(file);
@@ -132,7 +136,7 @@ fn register() {
         // SAFETY: only whoever sets the flag gets here.
         unsafe { attachment::prepare(callback::called) };
         system::at_fork(child);
-        system::at_exit(exit::leave);
+        system::at_exit(leave);
         catalogue::add(catalogue::Kind::Collector, 0, env!("CARGO_PKG_VERSION").as_bytes());
     }
 }
@@ -152,6 +156,21 @@ fn create(folder: &Path) -> Option<c_int> {
         path.append(b".wire");
         system::create(path.as_c()?)
     })
+}
+
+/// When the process leaves through `exit`, before libraries that were initialised earlier are taken down.
+extern "C" fn leave(_: *mut c_void) {
+    if !STATE.stop() {
+        return;
+    }
+    cupti::flush(true);
+    STATE.close_windows();
+    STATE.leaving.store(true, Ordering::Release);
+    STATE.wake_writer();
+    let started = system::monotonic();
+    while !STATE.left.load(Ordering::Acquire) && system::monotonic().saturating_sub(started) < PATIENCE {
+        system::sleep(1);
+    }
 }
 
 /// In the child of a fork. Its threads are gone and the file is its parent's; it starts anew when it has something to say.

@@ -1,7 +1,7 @@
 //! A recording that somebody outside asks for while the library waits: `llm-perf attach` leaves a file and sends a signal.
 //!
-//! The file is `/tmp/llm-perf-attach-USER-PROCESS/request`. It holds the milliseconds to record, as `5000`; it is removed when the
-//! recording is over. Files are written next to it. Only the process's own user can send the
+//! The file is `/tmp/llm-perf-attach-PROCESS/request`. It holds the milliseconds to record, as `5000`, or as `5000 graphs` where only
+//! launches of graphs are to be timed; it is removed when the recording is over. Files are written next to it. Only the process's own user can send the
 //! signal, and that user's program makes the folder for nobody else.
 
 use core::ffi::c_void;
@@ -20,8 +20,6 @@ const LONGEST: u32 = 3_600_000;
 pub(crate) fn folder() -> Path {
     let mut path = Path::new();
     path.append(b"/tmp/llm-perf-attach-");
-    path.append_number(system::user());
-    path.append(b"-");
     path.append_number(system::processes().0);
     path
 }
@@ -32,8 +30,16 @@ fn file(folder: &Path) -> Path {
     path
 }
 
-/// The milliseconds asked for in a folder; nothing inside where that is not understood, and nothing at all where nobody asks.
-pub(crate) fn read(folder: &Path) -> Option<Option<u32>> {
+/// What to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) milliseconds: u32,
+    /// Only launches of graphs are timed, without CUPTI.
+    pub(crate) graphs_only: bool,
+}
+
+/// What is asked for in a folder; nothing inside where that is not understood, and nothing at all where nobody asks.
+pub(crate) fn read(folder: &Path) -> Option<Option<Request>> {
     let mut room = [0; 64];
     let path = file(folder);
     let text = system::read_small(path.as_c()?, &mut room);
@@ -47,8 +53,10 @@ pub(crate) fn done(folder: &Path) {
     }
 }
 
-fn parse(text: &[u8]) -> Option<u32> {
-    number(text).filter(|time| (1..=LONGEST).contains(time))
+fn parse(text: &[u8]) -> Option<Request> {
+    let (time, graphs_only) = text.strip_suffix(b" graphs").map_or((text, false), |time| (time, true));
+    let milliseconds = number(time).filter(|time| (1..=LONGEST).contains(time))?;
+    Some(Request { milliseconds, graphs_only })
 }
 
 /// Whether the thread that the signal has interrupted holds no lock that starting a thread needs: it sleeps in a system call that
@@ -97,8 +105,10 @@ mod tests {
 
     #[test]
     fn a_request_says_how_long() {
-        assert_eq!((parse(b"5000"), parse(b"1"), parse(b"3600000")), (Some(5000), Some(1), Some(LONGEST)));
-        for text in [&b""[..], b"0", b"3600001", b"-1", b"x", b"5000 whole"] {
+        let asked = |milliseconds, graphs_only| Some(Request { milliseconds, graphs_only });
+        assert_eq!((parse(b"5000"), parse(b"1")), (asked(5000, false), asked(1, false)));
+        assert_eq!(parse(b"3600000 graphs"), asked(LONGEST, true));
+        for text in [&b""[..], b"0", b"3600001", b"-1", b"x", b"5000 whole", b" graphs"] {
             assert_eq!(parse(text), None);
         }
     }

@@ -8,19 +8,6 @@ use crate::path::Path;
 use crate::system::variable;
 use crate::window::Windows;
 
-/// How work is tied to the ranges around its launch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ties {
-    /// Callbacks around the functions that launch work. The others are there to be measured against it.
-    Calls,
-    /// CUPTI's own records of the functions that launch work.
-    Records,
-    /// CUPTI's own records of every function.
-    AllRecords,
-    /// Not at all.
-    None,
-}
-
 /// What was asked for.
 pub(crate) struct InjectSettings {
     /// Whether nothing is recorded until somebody asks for it, because no folder is named.
@@ -31,13 +18,9 @@ pub(crate) struct InjectSettings {
     pub(crate) cupti: Path,
     /// The CUPTI to use where the process has none and the loader finds none.
     pub(crate) cupti_fallback: Path,
-    /// How work is tied to ranges.
-    pub(crate) ties: Ties,
     /// Launches of graphs of which one is recorded by its nodes: 1 for all of them, 0 for none. All of them where there are windows:
     /// a graph that was made before whole graphs were recorded ends the process when it is launched.
     pub(crate) graphs: u32,
-    /// Milliseconds between two flushes.
-    pub(crate) flush: u32,
     /// When to collect.
     pub(crate) windows: Windows,
     /// Whether the driver says when it starts; otherwise only ranges load us, and a window may open at any time.
@@ -45,9 +28,6 @@ pub(crate) struct InjectSettings {
     /// Number of this process in a distributed run and how many there are, by its launcher.
     pub(crate) rank: Option<(u32, u32)>,
 }
-
-/// Between two flushes, unless said otherwise: what a killed process loses at most.
-const FLUSH: u32 = 250;
 
 impl InjectSettings {
     fn read() -> Self {
@@ -60,14 +40,7 @@ impl InjectSettings {
             folder: Path::of(folder),
             cupti: Path::of(variable(c"LLM_PERF_INJECT_CUPTI")),
             cupti_fallback: Path::of(variable(c"LLM_PERF_INJECT_CUPTI_FALLBACK")),
-            ties: match variable(c"LLM_PERF_INJECT_TIES") {
-                b"records" => Ties::Records,
-                b"all-records" => Ties::AllRecords,
-                b"none" => Ties::None,
-                _ => Ties::Calls,
-            },
             graphs: if windows.are_there() { 1 } else { graphs(variable(c"LLM_PERF_INJECT_GRAPHS")) },
-            flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows,
             driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
             rank: rank(),

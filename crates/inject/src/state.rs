@@ -26,10 +26,11 @@ pub(crate) struct State {
     pub(crate) hopeless: AtomicBool,
     /// Whether this is the child of a fork whose parent had started the driver, which does not survive that.
     pub(crate) orphaned: AtomicBool,
-    /// Whether CUPTI stays once it was attached, because it could not be let go of or has seen a graph.
-    pub(crate) stays: AtomicBool,
     /// Whether calls are recorded right now.
     pub(crate) collecting: AtomicBool,
+    /// Whether a recording that was asked for times launches of graphs alone, and whether that is done right now.
+    pub(crate) graphs_only: AtomicBool,
+    pub(crate) timing: AtomicBool,
     /// Windows that are open.
     pub(crate) open: AtomicU32,
     /// When the last one closed; zero while one is open.
@@ -56,30 +57,8 @@ pub(crate) struct State {
     pub(crate) left: AtomicBool,
 }
 
-pub(crate) static STATE: State = State {
-    life: AtomicU32::new(IDLE),
-    attachment: AtomicU32::new(0),
-    attached: AtomicBool::new(false),
-    driver: AtomicBool::new(false),
-    hopeless: AtomicBool::new(false),
-    orphaned: AtomicBool::new(false),
-    stays: AtomicBool::new(false),
-    collecting: AtomicBool::new(false),
-    open: AtomicU32::new(0),
-    closed: AtomicU64::new(0),
-    asked: AtomicBool::new(false),
-    until: AtomicU64::new(0),
-    graphs: AtomicU32::new(1),
-    graph_launches: AtomicU32::new(0),
-    sampling: AtomicBool::new(false),
-    profiled: AtomicBool::new(false),
-    profile_open: AtomicBool::new(false),
-    driver_since: AtomicU64::new(0),
-    since: AtomicU64::new(0),
-    bell: AtomicU32::new(0),
-    leaving: AtomicBool::new(false),
-    left: AtomicBool::new(false),
-};
+// SAFETY: numbers of zero, and nothing that is so.
+pub(crate) static STATE: State = unsafe { core::mem::zeroed() };
 
 impl State {
     /// Whether this process is collected.
@@ -110,6 +89,17 @@ impl State {
         self.collecting.load(Ordering::Relaxed)
     }
 
+    /// Whether launches of graphs are timed right now.
+    #[inline]
+    pub(crate) fn is_timing(&self) -> bool {
+        self.timing.load(Ordering::Acquire)
+    }
+
+    /// Whether this recording times launches of graphs alone, without CUPTI.
+    pub(crate) fn times_graphs_only(&self) -> bool {
+        self.graphs_only.load(Ordering::Relaxed)
+    }
+
     /// Whether CUPTI can never be attached to this process.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.hopeless.load(Ordering::Acquire) || self.orphaned.load(Ordering::Relaxed)
@@ -123,6 +113,7 @@ impl State {
     /// No window is open any more, in the child of a fork or at the end.
     pub(crate) fn close_windows(&self) {
         self.collecting.store(false, Ordering::Relaxed);
+        self.timing.store(false, Ordering::Relaxed);
         self.open.store(0, Ordering::Relaxed);
         self.closed.store(0, Ordering::Relaxed);
         self.profiled.store(false, Ordering::Relaxed);

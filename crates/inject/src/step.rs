@@ -4,13 +4,13 @@
 
 use crate::number::number;
 
-/// Which steps are wanted.
+/// Which steps are wanted: those of a mode with so many requests, or tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     mode: Mode,
-    of: Size,
-    compared: Compared,
-    with: u32,
+    by_tokens: bool,
+    least: u32,
+    most: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,19 +18,6 @@ enum Mode {
     Prefill,
     Decode,
     Mixed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
-    Requests,
-    Tokens,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compared {
-    AtLeast,
-    AtMost,
-    Equal,
 }
 
 /// What a range announces.
@@ -43,14 +30,13 @@ struct Step {
 
 impl Mode {
     fn of(word: &[u8]) -> Option<Self> {
-        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
-        if is(b"decode") {
-            Some(Self::Decode)
-        } else if is(b"prefill") || is(b"extend") {
-            Some(Self::Prefill)
-        } else {
-            is(b"mixed").then_some(Self::Mixed)
-        }
+        let words: [(&[u8], Self); 4] = [
+            (b"decode", Self::Decode),
+            (b"prefill", Self::Prefill),
+            (b"extend", Self::Prefill),
+            (b"mixed", Self::Mixed),
+        ];
+        words.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, mode)| mode)
     }
 }
 
@@ -58,33 +44,25 @@ impl Wanted {
     /// Reads `MODE SIZE>=NUMBER`, where the size is `bs` or `toks` and `<=` and `=` are others to compare by.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let space = text.iter().position(|byte| *byte == b' ')?;
-        let mode = Mode::of(text.get(..space)?)?;
-        let (of, rest) = match text.get(space + 1..)? {
-            [b'b', b's', rest @ ..] => (Size::Requests, rest),
-            [b't', b'o', b'k', b's', rest @ ..] => (Size::Tokens, rest),
+        let (mode, size) = (Mode::of(text.get(..space)?)?, text.get(space + 1..)?);
+        let (by_tokens, compared) = match size.strip_prefix(b"toks") {
+            Some(compared) => (true, compared),
+            None => (false, size.strip_prefix(b"bs")?),
+        };
+        let (least, most) = match compared {
+            [b'>', b'=', rest @ ..] => (number(rest)?, u32::MAX),
+            [b'<', b'=', rest @ ..] => (0, number(rest)?),
+            [b'=', rest @ ..] => (number(rest)?, number(rest)?),
             _ => return None,
         };
-        let (compared, rest) = match rest {
-            [b'>', b'=', rest @ ..] => (Compared::AtLeast, rest),
-            [b'<', b'=', rest @ ..] => (Compared::AtMost, rest),
-            [b'=', rest @ ..] => (Compared::Equal, rest),
-            _ => return None,
-        };
-        Some(Self { mode, of, compared, with: number(rest)? })
+        Some(Self { mode, by_tokens, least, most })
     }
 
     /// Whether a range announces such a step.
     pub(crate) fn is(self, name: &[u8]) -> bool {
         let Some(step) = Step::of(name).filter(|step| step.mode == self.mode) else { return false };
-        let size = match self.of {
-            Size::Requests => step.requests,
-            Size::Tokens => step.tokens,
-        };
-        size.is_some_and(|size| match self.compared {
-            Compared::AtLeast => size >= self.with,
-            Compared::AtMost => size <= self.with,
-            Compared::Equal => size == self.with,
-        })
+        let size = if self.by_tokens { step.tokens } else { step.requests };
+        size.is_some_and(|size| (self.least..=self.most).contains(&size))
     }
 }
 

@@ -38,8 +38,11 @@ pub(crate) type SignalHandler = extern "C" fn(c_int, *mut c_void, *mut c_void);
 
 type ThreadMain = extern "C" fn(*mut c_void) -> *mut c_void;
 
+/// Called for an object that the loader has loaded, with its `dl_phdr_info`.
+pub(crate) type ObjectVisitor = unsafe extern "C" fn(*const c_void, usize, *mut c_void) -> c_int;
+
 mod c {
-    use super::{SignalAction, SignalSet, ThreadMain, TimeSpec};
+    use super::{ObjectVisitor, SignalAction, SignalSet, ThreadMain, TimeSpec};
     use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
     unsafe extern "C" {
@@ -50,7 +53,6 @@ mod c {
         pub(super) fn close(file: c_int) -> c_int;
         pub(super) fn getpid() -> c_int;
         pub(super) fn getppid() -> c_int;
-        pub(super) fn geteuid() -> c_uint;
         pub(super) fn unlink(path: *const c_char) -> c_int;
         pub(super) fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int;
         pub(super) fn __errno_location() -> *mut c_int;
@@ -85,6 +87,9 @@ mod c {
             argument: *mut c_void,
             library: *mut c_void,
         ) -> c_int;
+        pub(super) fn dl_iterate_phdr(visit: ObjectVisitor, data: *mut c_void) -> c_int;
+        pub(super) fn mprotect(at: *mut c_void, size: usize, may: c_int) -> c_int;
+        pub(super) fn getpagesize() -> c_int;
         #[cfg(injected_library)]
         pub(super) fn abort() -> !;
     }
@@ -96,6 +101,7 @@ const O_WRONLY: c_int = 1;
 const O_CREAT: c_int = 0o100;
 const O_EXCL: c_int = 0o200;
 const O_CLOEXEC: c_int = 0o2_000_000;
+const PROT_READ: c_int = 1;
 const PROT_READ_WRITE: c_int = 3;
 const MAP_PRIVATE_ANONYMOUS: c_int = 0x22;
 const SIG_SETMASK: c_int = 2;
@@ -186,12 +192,6 @@ pub(crate) fn close(file: c_int) {
 pub(crate) fn processes() -> (u32, u32) {
     // SAFETY: neither has conditions.
     unsafe { (c::getpid() as u32, c::getppid() as u32) }
-}
-
-/// The user this process acts for.
-pub(crate) fn user() -> u32 {
-    // SAFETY: has no conditions.
-    unsafe { c::geteuid() }
 }
 
 /// Removes a file.
@@ -293,6 +293,40 @@ pub(crate) unsafe fn release(memory: *mut u8, size: usize) {
     unsafe { c::munmap(memory.cast(), size) };
 }
 
+/// Bytes of a page.
+pub(crate) fn page() -> usize {
+    // SAFETY: has no conditions.
+    usize::try_from(unsafe { c::getpagesize() }).unwrap_or(4096)
+}
+
+/// Does something while the page at an address may be written to, which otherwise may only be read; whether it could.
+///
+/// # Safety
+///
+/// The page is the loader's, mapped and only read by all others.
+pub(crate) unsafe fn while_writable(page_start: usize, does: impl FnOnce()) -> bool {
+    let change = |may| {
+        // SAFETY: by the contract.
+        unsafe { c::mprotect(page_start as *mut c_void, page(), may) == 0 }
+    };
+    let writable = change(PROT_READ_WRITE);
+    if writable {
+        does();
+        change(PROT_READ);
+    }
+    writable
+}
+
+/// Calls `visit` for every object that is loaded, while none can be loaded or unloaded.
+///
+/// # Safety
+///
+/// It can handle what the loader passes, and asks nothing of the loader.
+pub(crate) unsafe fn visit_objects(visit: ObjectVisitor) {
+    // SAFETY: by the contract.
+    unsafe { c::dl_iterate_phdr(visit, null_mut()) };
+}
+
 /// A library that is loaded already; null where it is not.
 pub(crate) fn loaded(name: &core::ffi::CStr) -> *mut c_void {
     // SAFETY: the name is a C string; nothing is loaded, so no initialiser runs.
@@ -308,6 +342,28 @@ pub(crate) unsafe fn load(path: &core::ffi::CStr) -> *mut c_void {
     // SAFETY: the path is a C string; the initialisers are the caller's concern.
     unsafe { c::dlopen(path.as_ptr(), RTLD_LAZY) }
 }
+
+/// The functions of a library that are used, as a structure, and `of`, which finds all of them or none. Each gives back a code.
+macro_rules! functions {
+    ($(#[$meta:meta])* $library:ident { $($field:ident: $symbol:literal ($($argument:ty),*);)+ }) => {
+        $(#[$meta])*
+        pub(crate) struct $library {
+            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> core::ffi::c_int,)+
+        }
+
+        impl $library {
+            fn of(library: *mut core::ffi::c_void) -> Option<Self> {
+                Some(Self { $($field: {
+                    let symbol = crate::system::symbol(library, $symbol);
+                    // SAFETY: null is `None` of an optional function; otherwise the library has a function of this type under this
+                    // name, by its headers.
+                    unsafe { core::mem::transmute::<*mut core::ffi::c_void, Option<_>>(symbol) }?
+                },)+ })
+            }
+        }
+    };
+}
+pub(crate) use functions;
 
 /// A symbol of a library; null where it has none of that name.
 pub(crate) fn symbol(library: *mut c_void, name: &core::ffi::CStr) -> *mut c_void {

@@ -10,12 +10,13 @@ use core::sync::atomic::Ordering;
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
 use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
-use crate::buffers::{self, FilledBuffer};
+use crate::functions::PLACES;
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
 use crate::state::STATE;
 use crate::texts::Texts;
-use crate::{catalogue, cupti, devices, functions, gate, system};
+use crate::timing::{self, TimedLaunch};
+use crate::{buffers, catalogue, cupti, driver, functions, gate, system};
 
 /// Bytes of a block.
 const BLOCK: usize = 256 << 10;
@@ -23,24 +24,26 @@ const BLOCK: usize = 256 << 10;
 const TICK: u32 = 10;
 /// The same while there is little to fetch. A log that was not busy takes sixty times as much in between.
 const QUIET_TICK: u32 = 100;
+/// Milliseconds between two flushes: what a killed process loses at most.
+const FLUSH: u32 = 250;
 /// Milliseconds between two readings of the clocks.
 const CLOCKS: u32 = 1000;
-/// Functions of a domain whose names are remembered.
-const FUNCTIONS: usize = 1500;
+/// Numbers of counters.
+const COUNTERS: usize = Counter::ALL.len() + 1;
 /// Devices that are described.
 const DEVICES: u32 = 64;
 
-/// Where and when a record of CUPTI's happened; the records name it alike and have no type in common.
+/// Where and when a record of CUPTI's happened, where that can be; the records name it alike and have no type in common.
 macro_rules! place {
-    ($record:expr, $node:expr, $span:expr) => {
-        Place {
+    ($block:expr, $record:expr, $node:expr) => {
+        $block.span($record.start, $record.end).map(|span| Place {
             device: $record.device,
             context: $record.context,
             stream: $record.stream,
             correlation: $record.correlation,
             node: $node,
-            span: $span,
-        }
+            span,
+        })
     };
 }
 
@@ -53,39 +56,17 @@ struct Writer {
     named: usize,
     /// Whether the devices were described.
     described: bool,
-    ended: u64,
     /// The device clock when the buffer that is read was fetched.
     fetched: u64,
-    counts: Counts,
-    written: Counts,
-    /// Functions of driver and runtime that were met.
-    functions: [[Function; FUNCTIONS]; 2],
+    /// What was lost so far, by the numbers of counters, and what of that is in the file.
+    counts: [u64; COUNTERS],
+    written: [u64; COUNTERS],
+    /// Numbers of the names of functions of driver and runtime that were met, plus one.
+    functions: [u32; PLACES],
+    /// Launches that were timed: they have numbers of their own.
+    timed: u32,
     texts: Texts,
     block: [u8; BLOCK],
-}
-
-/// A function, all zero until it is met.
-#[derive(Clone, Copy)]
-struct Function {
-    /// Number of its name, plus one.
-    name: u32,
-    launches: bool,
-}
-
-/// What was lost so far, by cause.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Counts {
-    device_dropped: u64,
-    host_dropped: u64,
-    cut: u64,
-    unknown: u64,
-    unfinished: u64,
-    unwritten: u64,
-    launches: u64,
-    without_log: u64,
-    names_dropped: u64,
-    invalid: u64,
-    outside: u64,
 }
 
 /// Starts the thread.
@@ -123,12 +104,23 @@ extern "C" fn run(writer: *mut c_void) -> *mut c_void {
 }
 
 impl Writer {
+    fn set(&mut self, counter: Counter, value: u64) {
+        if let Some(count) = self.counts.get_mut(counter.number() as usize) {
+            *count = value;
+        }
+    }
+
+    fn add(&mut self, counter: Counter, value: u64) {
+        let before = self.counts.get(counter.number() as usize).copied().unwrap_or(0);
+        self.set(counter, before.saturating_add(value));
+    }
+
     fn live(&mut self) {
-        self.counts.unwritten += system::write(self.file, &wire::header()) as u64;
+        let unwritten = system::write(self.file, &wire::header());
+        self.add(Counter::BytesUnwritten, unwritten as u64);
         let mut block = Block::new(self);
         block.start();
         block.finish();
-        let flush = settings().map_or(CLOCKS, |settings| settings.flush);
         let (mut flushed, mut told): (u32, u32) = (0, 0);
         loop {
             let heard = STATE.bell.load(Ordering::Acquire);
@@ -155,7 +147,7 @@ impl Writer {
             let tick = if busy || gate::is_settling() || STATE.is_attached() { TICK } else { QUIET_TICK };
             system::sleep_until_rung(&STATE.bell, heard, tick);
             let later = |time: u32, every: u32| if time + tick < every { time + tick } else { 0 };
-            (flushed, told) = (later(flushed, flush), later(told, CLOCKS));
+            (flushed, told) = (later(flushed, FLUSH), later(told, CLOCKS));
         }
     }
 }
@@ -183,7 +175,8 @@ impl<'w> Block<'w> {
     /// Writes the block to the file and starts another.
     fn finish(&mut self) {
         if let Some(open) = self.open.take() {
-            self.writer.counts.unwritten += system::write(self.writer.file, open.finish()) as u64;
+            let unwritten = system::write(self.writer.file, open.finish());
+            self.writer.add(Counter::BytesUnwritten, unwritten as u64);
         }
         self.writer.thread = 0;
         self.open = Some(BlockWriter::new(room(self.writer)));
@@ -191,15 +184,10 @@ impl<'w> Block<'w> {
 
     /// Adds a record that stands for itself.
     fn put(&mut self, record: &Record<'_>) {
-        for _ in 0..2 {
-            if self.open.as_mut().is_some_and(|open| open.push(record)) {
-                return;
-            }
-            self.finish();
-        }
+        self.put_host(self.writer.thread, record);
     }
 
-    /// Adds a record of a thread.
+    /// Adds a record of a thread; zero for one that is of none.
     fn put_host(&mut self, thread: u32, record: &Record<'_>) {
         for _ in 0..2 {
             let known = self.writer.thread == thread;
@@ -218,7 +206,7 @@ impl<'w> Block<'w> {
     fn text(&mut self, text: &[u8]) -> u32 {
         let (number, new) = self.writer.texts.number(text);
         if new {
-            self.writer.counts.cut += u64::from(text.len() >= wire::LONGEST_TEXT);
+            self.writer.add(Counter::TextsCut, u64::from(text.len() >= wire::LONGEST_TEXT));
             self.put(&Record::Text { number, text });
         }
         number
@@ -231,6 +219,9 @@ impl<'w> Block<'w> {
         self.put(&Record::Process { process, parent, name });
         if let Some((rank, world)) = settings().and_then(|settings| settings.rank) {
             self.put(&Record::Rank { rank, world });
+        }
+        if STATE.times_graphs_only() {
+            self.put(&Record::GraphsOnly);
         }
         self.clocks();
     }
@@ -265,12 +256,12 @@ impl<'w> Block<'w> {
             }
         });
         self.devices();
-        let mut ended = self.writer.ended;
-        let drained = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
-        self.writer.counts.host_dropped = drained.dropped;
-        self.writer.ended = ended;
-        buffers::drain(|filled| self.buffer(&filled));
-        drained.busy
+        let busy = log::drain_all(|thread, entry| self.entry(thread, &entry));
+        buffers::drain(|context, stream, memory, valid| self.buffer(context, stream, memory, valid));
+        if STATE.times_graphs_only() {
+            timing::read(|launch| self.timed(&launch));
+        }
+        busy
     }
 
     /// An entry of a thread's log.
@@ -299,39 +290,35 @@ impl<'w> Block<'w> {
         self.put_host(thread, &record);
     }
 
-    /// The number of a function's name.
-    fn function(&mut self, packed: u32) -> u32 {
-        let (domain, function) = functions::unpacked(packed);
-        let place = (usize::from(domain == cupti::RUNTIME), function as usize);
-        let known = self.writer.functions.get(place.0).and_then(|of_domain| of_domain.get(place.1)).copied();
-        if let Some((known, name)) = known.and_then(|known| Some((known, known.name.checked_sub(1)?))) {
-            self.writer.counts.launches += u64::from(known.launches);
+    /// The number of the name of the function at a place.
+    fn function(&mut self, place: u32) -> u32 {
+        self.writer.add(Counter::Launches, u64::from(functions::kind(place) & functions::LAUNCHES != 0));
+        let known = self.writer.functions.get(place as usize).copied().unwrap_or(0);
+        if let Some(name) = known.checked_sub(1) {
             return name;
         }
-        let name = cupti::function_name(domain, function);
-        let launches = functions::launches(name);
-        self.writer.counts.launches += u64::from(launches);
-        let number = self.text(name);
-        if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|of_domain| of_domain.get_mut(place.1)) {
-            *slot = Function { name: number.wrapping_add(1), launches };
+        let (domain, number) = functions::function(place);
+        let name = self.text(cupti::loaded().map_or(&[], |cupti| cupti.function_name(domain, number)));
+        if let Some(slot) = self.writer.functions.get_mut(place as usize) {
+            *slot = name.wrapping_add(1);
         }
-        number
+        name
     }
 
     /// A buffer that CUPTI has filled.
-    fn buffer(&mut self, filled: &FilledBuffer) {
+    fn buffer(&mut self, context: *mut c_void, stream: u32, memory: *mut u8, valid: usize) {
         let mut record = core::ptr::null_mut();
         self.writer.fetched = cupti::device_clock();
         loop {
             // SAFETY: CUPTI filled the buffer, and the record is from it.
-            record = unsafe { cupti::next_record(filled.memory, filled.valid, record) };
+            record = unsafe { cupti::next_record(memory, valid, record) };
             if record.is_null() {
                 break;
             }
             // SAFETY: the record is CUPTI's, in a buffer that is ours until it is lent again.
             unsafe { self.activity(record) };
         }
-        self.writer.counts.device_dropped += cupti::dropped(filled.context, filled.stream);
+        self.writer.add(Counter::DeviceRecordsDropped, cupti::dropped(context, stream));
     }
 
     /// # Safety
@@ -340,49 +327,58 @@ impl<'w> Block<'w> {
     unsafe fn activity(&mut self, record: *const c_void) {
         // SAFETY: every record starts with its kind; the structure of each kind is no longer than the record of any
         // release that is let in, see `activity`.
-        unsafe {
+        let made = unsafe {
             match record.cast::<u32>().read() {
-                activity::KERNEL | activity::CONCURRENT_KERNEL => self.kernel(&*record.cast()),
-                activity::MEMCPY => self.copy(&*record.cast()),
-                activity::MEMSET => self.fill(&*record.cast()),
-                activity::MEMCPY_PEER => self.peer_copy(&*record.cast()),
-                activity::GRAPH_TRACE => self.graph(&*record.cast()),
-                kind @ (activity::DRIVER | activity::RUNTIME) => self.call(kind, &*record.cast()),
-                _ => self.writer.counts.unknown += 1,
+                activity::CONCURRENT_KERNEL => self.kernel(&*record.cast()),
+                activity::MEMCPY => {
+                    let copy = &*record.cast::<CopyOrMemset>();
+                    let (direction, bytes) = (copy.direction, copy.bytes);
+                    place!(self, copy, copy.node).map(|place| Record::Copy { direction, bytes, place })
+                }
+                activity::MEMCPY_PEER => {
+                    let copy = &*record.cast::<PeerCopy>();
+                    let (direction, bytes) = (copy.direction, copy.bytes);
+                    place!(self, copy, copy.node).map(|place| Record::Copy { direction, bytes, place })
+                }
+                activity::MEMSET => {
+                    let fill = &*record.cast::<CopyOrMemset>();
+                    place!(self, fill, fill.node).map(|place| Record::Memset { bytes: fill.bytes, place })
+                }
+                activity::GRAPH_TRACE => {
+                    let graph = &*record.cast::<GraphTrace>();
+                    place!(self, graph, 0).map(|place| Record::Graph { graph: graph.graph, place })
+                }
+                _ => {
+                    self.writer.add(Counter::RecordsUnknown, 1);
+                    None
+                }
             }
-        }
+        };
+        made.into_iter().for_each(|record| self.put(&record));
     }
 
     /// When device work ran; `None`, and counted, where that cannot be.
     fn span(&mut self, start: u64, end: u64) -> Option<Span> {
-        let counts = &mut self.writer.counts;
-        match times(start, end, STATE.since.load(Ordering::Relaxed), self.writer.fetched) {
-            Times::Valid(span) => return Some(span),
-            Times::Unfinished => counts.unfinished += 1,
-            Times::Invalid => counts.invalid += 1,
-            Times::Outside => counts.outside += 1,
-        }
-        None
+        let found = times(start, end, STATE.since.load(Ordering::Relaxed), self.writer.fetched);
+        found.map_err(|counter| self.writer.add(counter, 1)).ok()
     }
 
     /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
     fn devices(&mut self) {
-        if self.writer.described || !STATE.is_attached() {
+        if self.writer.described || !(STATE.is_attached() || STATE.times_graphs_only()) {
             return;
         }
+        let Some(driver) = driver::load() else { return };
         for ordinal in 0..DEVICES {
-            let Some(device) = devices::describe(ordinal) else { break };
+            let Some(device) = driver.describe(ordinal) else { break };
             let name = device.name.split(|byte| *byte == 0).next().unwrap_or_default();
             self.put(&Record::Device { ordinal, memory: device.memory, uuid: device.uuid, name });
             self.writer.described = true;
         }
     }
 
-    fn kernel(&mut self, kernel: &Kernel) {
-        let Some(span) = self.span(kernel.start, kernel.end) else { return };
-        // SAFETY: the name is a C string that CUPTI keeps.
-        let name = unsafe { system::text(kernel.name, wire::LONGEST_TEXT) };
-        let place = place!(kernel, kernel.node, span);
+    fn kernel(&mut self, kernel: &Kernel) -> Option<Record<'static>> {
+        let place = place!(self, kernel, kernel.node)?;
         let shape = Shape {
             grid: kernel.grid,
             block: kernel.block,
@@ -390,91 +386,52 @@ impl<'w> Block<'w> {
             shared_static: kernel.shared_static,
             shared_dynamic: kernel.shared_dynamic,
         };
-        let name = self.text(name);
-        self.put(&Record::Kernel { name, place, shape });
+        // SAFETY: the name is a C string that CUPTI keeps.
+        let name = self.text(unsafe { system::text(kernel.name, wire::LONGEST_TEXT) });
+        Some(Record::Kernel { name, place, shape })
     }
 
-    fn copy(&mut self, copy: &CopyOrMemset) {
-        let Some(span) = self.span(copy.start, copy.end) else { return };
-        let place = place!(copy, copy.node, span);
-        self.put(&Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
-    }
-
-    fn fill(&mut self, fill: &CopyOrMemset) {
-        let Some(span) = self.span(fill.start, fill.end) else { return };
-        let place = place!(fill, fill.node, span);
-        self.put(&Record::Memset { bytes: fill.bytes, place });
-    }
-
-    fn peer_copy(&mut self, copy: &PeerCopy) {
-        let Some(span) = self.span(copy.start, copy.end) else { return };
-        let place = place!(copy, copy.node, span);
-        self.put(&Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
-    }
-
-    fn graph(&mut self, graph: &GraphTrace) {
-        let Some(span) = self.span(graph.start, graph.end) else { return };
-        let place = place!(graph, 0, span);
-        self.put(&Record::Graph { graph: graph.graph, place });
-    }
-
-    /// A call that CUPTI recorded itself, in the clock it records everything in.
-    fn call(&mut self, kind: u32, call: &activity::Call) {
-        let domain = if kind == activity::DRIVER { cupti::DRIVER } else { cupti::RUNTIME };
-        let Some(span) = self.span(call.start, call.end) else { return };
-        let function = self.function(functions::packed(domain, call.function));
-        self.put_host(call.thread, &Record::Call { function, correlation: call.correlation, span });
+    /// A launch that was timed. Handles have the numbers of texts of their bytes: unlike any other handle's.
+    fn timed(&mut self, launch: &TimedLaunch) {
+        self.writer.timed += 1;
+        self.writer.add(Counter::Launches, 1);
+        let (function, correlation) = (self.text(launch.name), self.writer.timed);
+        self.put_host(launch.thread, &Record::Call { function, correlation, span: launch.host });
+        let mut number = |handle: usize| self.writer.texts.number(&handle.to_ne_bytes()).0;
+        let (graph, stream) = (number(launch.graph), number(launch.stream));
+        self.put(&Record::Graph { graph, place: Place { stream, correlation, ..launch.place } });
     }
 
     /// What was lost, where that has changed.
     fn counts(&mut self) {
-        self.writer.counts.without_log = log::without_log();
-        self.writer.counts.names_dropped = catalogue::dropped();
-        let (now, before) = (self.writer.counts, self.writer.written);
-        if now == before {
-            return;
-        }
-        self.writer.written = now;
-        for (counter, value) in [
-            (Counter::DeviceRecordsDropped, now.device_dropped),
-            (Counter::HostRecordsDropped, now.host_dropped),
-            (Counter::ThreadsWithoutLog, now.without_log),
-            (Counter::NamesDropped, now.names_dropped),
-            (Counter::TextsCut, now.cut),
-            (Counter::RecordsUnknown, now.unknown),
-            (Counter::RecordsUnfinished, now.unfinished),
-            (Counter::BytesUnwritten, now.unwritten),
-            (Counter::Launches, now.launches),
-            (Counter::TimesInvalid, now.invalid),
-            (Counter::TimesOutside, now.outside),
-        ] {
-            if value > 0 {
-                self.put(&Record::Count { counter, value });
+        let timed = timing::counts().into_iter().filter(|_| STATE.times_graphs_only());
+        let counts = log::counts().into_iter().chain([(Counter::NamesDropped, catalogue::dropped())]).chain(timed);
+        counts.for_each(|(counter, value)| self.writer.set(counter, value));
+        for counter in Counter::ALL {
+            let place = counter.number() as usize;
+            let value = self.writer.counts.get(place).copied().unwrap_or(0);
+            if let Some(written) = self.writer.written.get_mut(place).filter(|written| **written != value) {
+                *written = value;
+                self.put(&Record::Count { counter: *counter, value });
             }
         }
     }
 }
 
-/// What the times of a record are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Times {
-    Valid(Span),
-    /// CUPTI has none: the work had not ended, or there was no room for them.
-    Unfinished,
-    Invalid,
-    Outside,
-}
-
 /// How far clocks of host and device may be apart, converted into one another for minutes.
 const APART: u64 = 100_000_000;
 
-/// `since` is when recording was switched on and `until` when the record was fetched; zero where that is not known.
-fn times(start: u64, end: u64, since: u64, until: u64) -> Times {
+/// When work ran, or what it is counted as. `since` is when recording was switched on and `until` when the record was fetched; zero where
+/// that is not known.
+fn times(start: u64, end: u64, since: u64, until: u64) -> Result<Span, Counter> {
     match (start, end) {
-        (_, 0) => Times::Unfinished,
-        (0, _) => Times::Invalid,
-        _ if start.saturating_add(APART) < since || (until != 0 && end > until.saturating_add(APART)) => Times::Outside,
-        _ => end.checked_sub(start).map_or(Times::Invalid, |duration| Times::Valid(Span { start, duration })),
+        // CUPTI has none: the work had not ended, or there was no room for them.
+        (_, 0) => Err(Counter::RecordsUnfinished),
+        (0, _) => Err(Counter::TimesInvalid),
+        _ if start.saturating_add(APART) < since || (until != 0 && end > until.saturating_add(APART)) => {
+            Err(Counter::TimesOutside)
+        }
+        _ => end.checked_sub(start).map(|duration| Span { start, duration }).ok_or(Counter::TimesInvalid),
     }
 }
 
@@ -485,11 +442,13 @@ mod tests {
     #[test]
     fn times_that_cannot_be_are_told_from_those_that_are_not_there() {
         const S: u64 = 1_000_000_000;
-        assert_eq!(times(5 * S, 6 * S, 4 * S, 7 * S), Times::Valid(Span { start: 5 * S, duration: S }));
-        assert_eq!(times(5 * S, 5 * S, 5 * S, 5 * S), Times::Valid(Span { start: 5 * S, duration: 0 }));
-        assert_eq!(times(5 * S, 6 * S, 0, 0), Times::Valid(Span { start: 5 * S, duration: S }));
-        assert_eq!((times(0, 0, S, S), times(S, 0, S, S)), (Times::Unfinished, Times::Unfinished));
-        assert_eq!((times(0, S, 0, 0), times(6 * S, 5 * S, S, 9 * S)), (Times::Invalid, Times::Invalid));
-        assert_eq!((times(S, 2 * S, 3 * S, 9 * S), times(S, 9 * S, S, 3 * S)), (Times::Outside, Times::Outside));
+        let (unfinished, invalid) = (Err(Counter::RecordsUnfinished), Err(Counter::TimesInvalid));
+        let outside = Err(Counter::TimesOutside);
+        assert_eq!(times(5 * S, 6 * S, 4 * S, 7 * S), Ok(Span { start: 5 * S, duration: S }));
+        assert_eq!(times(5 * S, 5 * S, 5 * S, 5 * S), Ok(Span { start: 5 * S, duration: 0 }));
+        assert_eq!(times(5 * S, 6 * S, 0, 0), Ok(Span { start: 5 * S, duration: S }));
+        assert_eq!((times(0, 0, S, S), times(S, 0, S, S)), (unfinished, unfinished));
+        assert_eq!((times(0, S, 0, 0), times(6 * S, 5 * S, S, 9 * S)), (invalid, invalid));
+        assert_eq!((times(S, 2 * S, 3 * S, 9 * S), times(S, 9 * S, S, 3 * S)), (outside, outside));
     }
 }

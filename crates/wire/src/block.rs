@@ -26,11 +26,6 @@ impl<'a> BlockWriter<'a> {
         Self { bytes, used: BLOCK_HEADER, base: Base::default() }
     }
 
-    /// Whether it has no record.
-    pub fn is_empty(&self) -> bool {
-        self.used == BLOCK_HEADER
-    }
-
     /// Adds a record; `false` where it does not fit, and then the block is as before.
     pub fn push(&mut self, record: &Record<'_>) -> bool {
         let before = self.base;

@@ -50,69 +50,66 @@ pub enum Name {
     Registered(u32),
 }
 
-/// What a collector counts of its own losses. The last value of each in a file is the one that holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counter {
-    /// Device records CUPTI dropped because no buffer was free.
-    DeviceRecordsDropped,
-    /// Calls and ranges not recorded because a thread's log was full.
-    HostRecordsDropped,
-    /// Threads that got no log because there are too many.
-    ThreadsWithoutLog,
-    /// Names of domains and registered strings that did not fit.
-    NamesDropped,
-    /// Texts that were cut.
-    TextsCut,
-    /// Device records of a kind that is not understood.
-    RecordsUnknown,
-    /// Device records without times, because their work had not finished.
-    RecordsUnfinished,
-    /// Bytes that could not be written.
-    BytesUnwritten,
-    /// Launches seen on the host, inside the window where there is one.
-    Launches,
-    /// Device records whose times cannot be: an end before the start, or an end without a start.
-    TimesInvalid,
-    /// Device records with times before recording was switched on, or later than they were fetched.
-    TimesOutside,
-    /// A counter of a newer collector.
-    Other(u32),
+/// Counters and their numbers in files.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)+) => {
+        /// What a collector counts of its own losses. The last value of each in a file is the one that holds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Counter {
+            $($(#[$doc])* $name,)+
+            /// A counter of a newer collector.
+            Other(u32),
+        }
+
+        impl Counter {
+            /// All that are known.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// Its number in files.
+            pub const fn number(self) -> u32 {
+                match self {
+                    $(Self::$name => $number,)+
+                    Self::Other(number) => number,
+                }
+            }
+
+            pub(crate) const fn of(number: u32) -> Self {
+                match number {
+                    $($number => Self::$name,)+
+                    other => Self::Other(other),
+                }
+            }
+        }
+    };
 }
 
-impl Counter {
-    pub(crate) const fn number(self) -> u32 {
-        match self {
-            Self::DeviceRecordsDropped => 1,
-            Self::HostRecordsDropped => 2,
-            Self::ThreadsWithoutLog => 3,
-            Self::NamesDropped => 4,
-            Self::TextsCut => 5,
-            Self::RecordsUnknown => 6,
-            Self::RecordsUnfinished => 7,
-            Self::BytesUnwritten => 8,
-            Self::Launches => 9,
-            Self::TimesInvalid => 10,
-            Self::TimesOutside => 11,
-            Self::Other(number) => number,
-        }
-    }
-
-    pub(crate) const fn of(number: u32) -> Self {
-        match number {
-            1 => Self::DeviceRecordsDropped,
-            2 => Self::HostRecordsDropped,
-            3 => Self::ThreadsWithoutLog,
-            4 => Self::NamesDropped,
-            5 => Self::TextsCut,
-            6 => Self::RecordsUnknown,
-            7 => Self::RecordsUnfinished,
-            8 => Self::BytesUnwritten,
-            9 => Self::Launches,
-            10 => Self::TimesInvalid,
-            11 => Self::TimesOutside,
-            other => Self::Other(other),
-        }
-    }
+counters! {
+    /// Device records CUPTI dropped because no buffer was free.
+    DeviceRecordsDropped = 1,
+    /// Calls and ranges not recorded because a thread's log was full.
+    HostRecordsDropped = 2,
+    /// Threads that got no log because there are too many.
+    ThreadsWithoutLog = 3,
+    /// Names of domains and registered strings that did not fit.
+    NamesDropped = 4,
+    /// Texts that were cut.
+    TextsCut = 5,
+    /// Device records of a kind that is not understood.
+    RecordsUnknown = 6,
+    /// Device records without times, because their work had not finished.
+    RecordsUnfinished = 7,
+    /// Bytes that could not be written.
+    BytesUnwritten = 8,
+    /// Launches seen on the host, inside the window where there is one.
+    Launches = 9,
+    /// Device records whose times cannot be: an end before the start, or an end without a start.
+    TimesInvalid = 10,
+    /// Device records with times before recording was switched on, or later than they were fetched.
+    TimesOutside = 11,
+    /// Launches of graphs that were seen and not timed, see [`Record::GraphsOnly`].
+    LaunchesUntimed = 12,
+    /// How far times of such launches may be off from the wall clock, in nanoseconds.
+    ClocksApart = 13,
 }
 
 /// One record. Host times are of the wall clock; device times are of the clock CUPTI reports in, which on Linux is the
@@ -290,6 +287,9 @@ pub enum Record<'a> {
         /// Where and when.
         place: Place,
     },
+    /// Only launches of CUDA graphs are timed, by events around each: nothing is known of other work on a device. Their times are of the
+    /// wall clock, and start when the stream is free for the launch.
+    GraphsOnly,
     /// What was lost so far.
     Count {
         /// Of what.

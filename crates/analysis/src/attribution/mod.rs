@@ -36,7 +36,7 @@ mod step_series;
 mod wall;
 
 use types::timeline::{CapturedRangeId, Timeline};
-use types::{Facts, Nanos, QualityCounter, Remark, Stage};
+use types::{Facts, Nanos, QualityCounter, Remark, Severity, Stage};
 
 use crate::time::{Lulls, Spans};
 
@@ -159,6 +159,11 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     };
     attribution.coverage = Coverage::of(timeline, &attribution);
     attribution.quality = quality::counters(timeline, &attribution, join.ambiguous, contested);
+    if timeline.graphs_only {
+        let all = engine::annotated(timeline, last).len() as u64;
+        let untimed = QualityCounter::some("steps_untimed", Severity::Warning, all - engine_steps.len() as u64);
+        attribution.quality.extend(untimed.map(|counter| counter.of(all)));
+    }
     attribution
 }
 

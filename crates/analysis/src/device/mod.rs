@@ -155,7 +155,8 @@ impl DeviceRecords {
         let mut records = Self { multiprocessors, ..Self::default() };
         let mut all = groups::Groups::default();
         let mut modules = modules::ModuleTimes::default();
-        for placed in timelines.iter().filter(|placed| !placed.timeline.work.is_empty()) {
+        for placed in timelines.iter().filter(|placed| !placed.timeline.work.is_empty() && !placed.timeline.graphs_only)
+        {
             let (timeline, attribution) = (placed.timeline, placed.attribution);
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);

@@ -11,6 +11,8 @@ const FEWEST_LAUNCHES: f64 = 0.5;
 pub enum Refusal {
     /// Nothing ran on a device.
     NoWork,
+    /// Only launches of CUDA graphs were timed.
+    GraphsOnly,
     /// No call of a host thread was recorded.
     NoCalls,
     /// Calls were recorded, but too few of them are tied to the work they launched.
@@ -24,6 +26,9 @@ impl Refusal {
         if timeline.work.is_empty() {
             return Some(Self::NoWork);
         }
+        if timeline.graphs_only {
+            return Some(Self::GraphsOnly);
+        }
         if timeline.calls.is_empty() {
             return Some(Self::NoCalls);
         }
@@ -35,6 +40,7 @@ impl Refusal {
     pub fn reason(self) -> Remark {
         match self {
             Self::NoWork => Remark::new("replay.no-work", Facts::new()),
+            Self::GraphsOnly => Remark::new("replay.graphs-only", Facts::new()),
             Self::NoCalls => Remark::new("replay.no-calls", Facts::new()),
             Self::NoLaunches => Remark::new("replay.no-launches", Facts::new()),
         }

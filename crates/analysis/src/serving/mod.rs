@@ -107,6 +107,9 @@ fn served_request(record: &types::RequestRecord) -> ServedRequest {
 
 /// Gives every request its steps and parts; `None` where nothing fits.
 fn joined(timelines: &[PlacedTimeline<'_>], log: &RequestLog, requests: &mut [ServedRequest]) -> Result<Found, Apart> {
+    if timelines.iter().any(|placed| placed.timeline.graphs_only) {
+        return Err(Apart::GraphsOnly);
+    }
     let (steps, timeline) = ServerSteps::of(timelines).ok_or(Apart::NoSteps)?;
     let arrivals = Arrival::of_log(log, steps.one_token_each());
     let known = match log.clock {

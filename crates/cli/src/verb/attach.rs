@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// How long to record, such as 5s or 500ms, at most 1h
     #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = duration)]
     duration: Duration,
+    /// Time only launches of CUDA graphs, with events and without CUPTI: costs little, and records no kernels
+    #[arg(long)]
+    graphs_only: bool,
     /// Model that runs: a built-in name, config.json, folder with one, or GGUF file
     #[arg(long, value_name = "NAME|PATH")]
     model: Option<OsString>,
@@ -61,7 +64,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     };
     let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?)
         .map_err(|(key, error)| UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}")))?;
-    let what = AttachRequest { target: arguments.process.clone(), duration: arguments.duration };
+    let what = AttachRequest {
+        target: arguments.process.clone(),
+        duration: arguments.duration,
+        graphs_only: arguments.graphs_only,
+    };
     let request = ImportRequest { files: Vec::new(), subject, regions, tables: None, requests: None, memory: MEMORY };
     let run = resolution::run_request("attach", &config, &given, arguments.out.as_deref())?;
     let kept = config.without(&UNUSED).to_yaml();

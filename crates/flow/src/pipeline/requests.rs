@@ -64,6 +64,7 @@ impl Requests {
 const fn missing(apart: Apart) -> &'static str {
     match apart {
         Apart::NoSteps => "requests are not joined to steps: the trace has no steps of a server with device work",
+        Apart::GraphsOnly => "requests are not joined to steps: only launches of CUDA graphs were timed",
         Apart::Unannotated => {
             "requests are not joined to steps: the server does not annotate its steps, and when output arrived fits no series of them"
         }

@@ -44,7 +44,7 @@ pub fn attach(
         let trace = place.parent().map(Path::to_owned).unwrap_or_default();
         folder.end_step("prepare")?;
         progress(&format!("recording {} for {:?}", count(processes.count()), what.duration));
-        let (files, mut missing) = processes.record(what, &trace, stop)?;
+        let (files, mut missing) = processes.begin(what)?.finish(&trace, stop);
         for file in &files {
             if let Some(name) = file.file_name() {
                 folder.adopt(&format!("{TRACE}/{}", name.to_string_lossy()))?;

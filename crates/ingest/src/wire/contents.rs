@@ -25,6 +25,8 @@ pub(super) struct Contents<'a> {
     pub(super) work: Vec<Record<'a>>,
     /// When windows opened and closed.
     pub(super) windows: Vec<(bool, u64)>,
+    /// Nothing but launches of graphs was timed.
+    pub(super) graphs_only: bool,
     pub(super) counters: BTreeMap<Counter, u64>,
     pub(super) finished: bool,
     /// Bytes at the end that are no block.
@@ -93,6 +95,7 @@ impl<'a> Contents<'a> {
             Record::Kernel { .. } | Record::Copy { .. } | Record::Memset { .. } | Record::Graph { .. } => {
                 self.work.push(record);
             }
+            Record::GraphsOnly => self.graphs_only = true,
             Record::Count { counter, value } => _ = self.counters.insert(counter, value),
             Record::Finish => self.finished = true,
         }

@@ -11,7 +11,7 @@ mod window;
 
 use std::collections::HashMap;
 
-use ::wire::OpenError;
+use ::wire::{Counter, OpenError};
 use types::timeline::{DeviceQueue, HostThread, QueueId, ThreadId, Timeline, TraceFormat};
 use types::{Bytes, Clock, ClockId, ClockKind, Device, DeviceId, Nanos};
 
@@ -47,6 +47,10 @@ pub fn read_all(files: &[(&str, &[u8])]) -> Result<Timeline, IngestError> {
     for contents in &contents {
         reader.take(contents);
     }
+    reader.timeline.graphs_only = contents.iter().any(|contents| contents.graphs_only);
+    let apart = contents.iter().filter_map(|contents| contents.counters.get(&Counter::ClocksApart)).max();
+    reader.timeline.clock.uncertainty_ns =
+        apart.and_then(|apart| i64::try_from(*apart).ok()).map(Nanos::new).or(Some(Nanos::ZERO));
     reader.timeline.tool = contents.iter().find_map(|contents| contents.tool.clone());
     reader.timeline.quality = reader.losses.counters(&reader.timeline);
     Ok(reader.timeline)

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 
-use ::wire::{Name, Place, Record, Shape, Span};
+use ::wire::{Name, Record, Shape, Span};
 use types::timeline::{Correlation, DeviceQueue, DeviceWork, HostCall, NameId, Range, RangeStyle, ThreadId, WorkKind};
 use types::{Bytes, LaunchShape, Nanos};
 
@@ -158,8 +158,8 @@ impl Reader {
                 self.losses.impossible_times += 1;
                 continue;
             };
-            let Some(span) = self.span(Span { start, ..place.span }) else { continue };
-            match *record {
+            let Some((start, duration)) = self.span(Span { start, ..place.span }) else { continue };
+            let (kind, name, launch, bytes) = match *record {
                 Record::Kernel { name, shape, .. } => {
                     let name = match kernels.get(&name) {
                         Some(name) => *name,
@@ -169,25 +169,40 @@ impl Reader {
                             placed
                         }
                     };
-                    let launch = Some(launch_shape(&shape));
-                    self.add_work(contents, devices, WorkKind::Kernel, name, launch, place, span, None);
+                    (WorkKind::Kernel, name, Some(launch_shape(&shape)), None)
                 }
                 Record::Copy { direction, bytes, .. } => {
                     let (direction, label) = cuda::copy(i64::from(direction));
-                    let name = self.timeline.names.place(label);
-                    let kind = WorkKind::Copy(direction);
-                    self.add_work(contents, devices, kind, name, None, place, span, Some(bytes));
+                    (WorkKind::Copy(direction), self.timeline.names.place(label), None, Some(bytes))
                 }
                 Record::Memset { bytes, .. } => {
-                    let name = self.timeline.names.place("[CUDA memset]");
-                    self.add_work(contents, devices, WorkKind::Fill, name, None, place, span, Some(bytes));
+                    (WorkKind::Fill, self.timeline.names.place("[CUDA memset]"), None, Some(bytes))
                 }
                 Record::Graph { graph, .. } => {
-                    let name = self.timeline.names.place(&*format!("[CUDA graph {graph}]"));
-                    self.add_work(contents, devices, WorkKind::Graph, name, None, place, span, None);
+                    (WorkKind::Graph, self.timeline.names.place(&*format!("[CUDA graph {graph}]")), None, None)
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            let queue = self.queue(DeviceQueue {
+                process: Some(contents.process),
+                rank: contents.rank,
+                device: devices.get(&place.device).copied().unwrap_or(place.device),
+                context: Some(place.context),
+                stream: Some(place.stream),
+            });
+            let launch = launch.map(|shape| self.timeline.launch_shapes.place_owned(shape));
+            self.timeline.work.push(DeviceWork {
+                kind,
+                name,
+                queue,
+                launch,
+                start,
+                duration,
+                correlation: Correlation::new(u64::from(place.correlation)),
+                operator: None,
+                bytes: bytes.map(Bytes::new),
+                graph_node: NonZeroU64::new(place.node),
+            });
         }
     }
 
@@ -233,39 +248,6 @@ impl Reader {
             self.losses.launches += u64::from(!captured);
             self.losses.launches_without_work += u64::from(!captured && !ran);
         }
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "one row, field by field")]
-    fn add_work(
-        &mut self,
-        contents: &Contents<'_>,
-        devices: &HashMap<u32, u32>,
-        kind: WorkKind,
-        name: NameId,
-        launch: Option<LaunchShape>,
-        place: &Place,
-        (start, duration): (Nanos, Nanos),
-        bytes: Option<u64>,
-    ) {
-        let queue = self.queue(DeviceQueue {
-            process: Some(contents.process),
-            rank: contents.rank,
-            device: devices.get(&place.device).copied().unwrap_or(place.device),
-            context: Some(place.context),
-            stream: Some(place.stream),
-        });
-        self.timeline.work.push(DeviceWork {
-            kind,
-            name,
-            queue,
-            launch: launch.map(|shape| self.timeline.launch_shapes.place_owned(shape)),
-            start,
-            duration,
-            correlation: Correlation::new(u64::from(place.correlation)),
-            operator: None,
-            bytes: bytes.map(Bytes::new),
-            graph_node: NonZeroU64::new(place.node),
-        });
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is missing from files of the collector, by cause, with what to do about it.
 
+use std::collections::BTreeMap;
+
 use ::wire::Counter;
 use types::timeline::Timeline;
 use types::{Facts, QualityCounter, Remark, Severity};
@@ -30,7 +32,7 @@ pub(super) struct Losses {
     unknown: u64,
     wall_set: u64,
     problems: Vec<(u32, String)>,
-    counted: Vec<(Counter, u64)>,
+    counted: BTreeMap<Counter, u64>,
 }
 
 impl Losses {
@@ -48,20 +50,17 @@ impl Losses {
             }
         }
         for (counter, value) in &contents.counters {
-            match self.counted.iter_mut().find(|(other, _)| other == counter) {
-                Some((_, sum)) => *sum = sum.saturating_add(*value),
-                None => self.counted.push((*counter, *value)),
-            }
+            let sum = self.counted.entry(*counter).or_default();
+            *sum = sum.saturating_add(*value);
         }
     }
 
     /// Everything that is not zero.
     pub(super) fn counters(&self, timeline: &Timeline) -> Vec<QualityCounter> {
-        let counted =
-            |wanted: Counter| self.counted.iter().find(|(it, _)| *it == wanted).map_or(0, |(_, value)| *value);
+        let counted = |wanted: Counter| self.counted.get(&wanted).copied().unwrap_or(0);
         let device = counted(Counter::DeviceRecordsDropped);
         let (invalid, outside) = (counted(Counter::TimesInvalid), counted(Counter::TimesOutside));
-        let missing = self.launches_without_work;
+        let (missing, untimed) = (self.launches_without_work, counted(Counter::LaunchesUntimed));
         // A process that was killed has launched what its device never finished; in any other, work is missing.
         let severity =
             if self.unfinished > 0 || missing * 100 < self.launches { Severity::Info } else { Severity::Error };
@@ -88,6 +87,7 @@ impl Losses {
             of(QualityCounter::some("device_times_outside", Severity::Error, outside), invalid + outside + work),
             QualityCounter::some("collector_bytes_unwritten", Severity::Error, counted(Counter::BytesUnwritten)),
             of(QualityCounter::some("launches_without_work", severity, missing), self.launches),
+            of(QualityCounter::some("graph_launches_untimed", Severity::Warning, untimed), untimed + work),
             QualityCounter::some("collector_names_missing", Severity::Warning, self.names_missing),
             QualityCounter::some("range_pops_missing", Severity::Info, self.pops_missing),
             QualityCounter::some("range_pushes_missing", Severity::Info, self.pushes_missing),

@@ -1,6 +1,7 @@
 //! The library itself, loaded into real processes by doubles of CUPTI and of an application: what reaches the file when
 //! processes end well, are killed, crash, fork, or have more to say than there is room for.
 
+mod graphs;
 mod trial;
 mod waiting;
 mod windows;

@@ -11,21 +11,31 @@ use std::sync::OnceLock;
 
 use wire::{Counter, Name, Piece, Record};
 
+mod make {
+    include!("../double/make.rs");
+}
+
 /// What the tests start, compiled once.
 pub(super) struct Made {
     pub(super) library: PathBuf,
-    pub(super) cupti: PathBuf,
-    pub(super) driver: PathBuf,
-    pub(super) application: PathBuf,
+    doubles: make::Doubles,
+}
+
+impl std::ops::Deref for Made {
+    type Target = make::Doubles;
+
+    fn deref(&self) -> &make::Doubles {
+        &self.doubles
+    }
 }
 
 pub(super) fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("collector-{}", std::process::id()));
-        std::fs::create_dir_all(&out).unwrap();
-        let compiler = PathBuf::from(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let doubles = make::doubles(&here.join("tests/double"), &out);
+        let compiler = PathBuf::from(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let library = compile::library(&compile::Compiler {
             program: &compiler,
             linker: None,
@@ -35,22 +45,7 @@ pub(super) fn made() -> &'static Made {
             version: "0.1.0",
         })
         .unwrap();
-        let double = |name: &str, kind: &str, file: &str| {
-            let source = here.join("tests/double").join(name);
-            let mut command = Command::new(&compiler);
-            command.arg(source).args(["--edition", "2024", "--crate-type", kind, "-o"]).arg(out.join(file));
-            if kind == "cdylib" {
-                // A library is known to the loader by this name.
-                command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
-            }
-            let done = command.output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            out.join(file)
-        };
-        let cupti = double("cupti.rs", "cdylib", "libdouble_cupti.so");
-        let driver = double("driver.rs", "cdylib", "libcuda.so.1");
-        let application = double("application.rs", "bin", "application");
-        Made { library, cupti, driver, application }
+        Made { library, doubles }
     })
 }
 
@@ -77,7 +72,7 @@ impl Trial {
         command.args(words.split_whitespace());
         command.env("CUDA_INJECTION64_PATH", &made.library).env("NVTX_INJECTION64_PATH", &made.library);
         command.env("LLM_PERF_INJECT_CUPTI", &made.cupti).env("LLM_PERF_INJECT_FOLDER", self.folder.path());
-        command.env("DOUBLE_DRIVER", &made.driver);
+        command.env("DOUBLE_DRIVER", &made.driver).env("DOUBLE_ENGINES", &made.engines);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -133,6 +128,9 @@ pub(super) struct Told {
     pub(super) windows: Vec<bool>,
     /// Launches of whole graphs.
     pub(super) graphs: usize,
+    /// Whether nothing but those is recorded; streams of those and when they ran.
+    pub(super) graphs_only: bool,
+    pub(super) spans: Vec<(u32, wire::Span)>,
 }
 
 pub(super) fn owned(bytes: &[u8]) -> String {
@@ -191,7 +189,11 @@ impl Told {
                 Record::Count { counter, value } => _ = told.counters.insert(counter, value),
                 Record::Finish => told.finished = true,
                 Record::Window { open, .. } => told.windows.push(open),
-                Record::Graph { .. } => told.graphs += 1,
+                Record::GraphsOnly => told.graphs_only = true,
+                Record::Graph { place, .. } => {
+                    told.graphs += 1;
+                    told.spans.push((place.stream, place.span));
+                }
                 _ => {}
             }
         }

@@ -6,39 +6,41 @@ use std::process::{Child, Command};
 use super::trial::{Told, Trial};
 
 /// An application that waits to be recorded: it was given the library and no folder.
-struct Waiting {
-    child: Child,
-    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+pub(super) struct Waiting {
+    pub(super) child: Child,
+    pub(super) lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
     folder: PathBuf,
 }
 
 impl Waiting {
     /// Starts it and waits for its first line.
-    fn start(words: &str) -> Self {
-        let mut command = Trial::new().command(words);
+    pub(super) fn start(words: &str) -> Self {
+        Self::start_by(Trial::new().command(words))
+    }
+
+    pub(super) fn start_by(mut command: Command) -> Self {
         command.env_remove("LLM_PERF_INJECT_FOLDER").stdout(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
-        let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
-        let folder = PathBuf::from(format!("/tmp/llm-perf-attach-{user}-{}", child.id()));
+        let folder = PathBuf::from(format!("/tmp/llm-perf-attach-{}", child.id()));
         Self { child, lines, folder }
     }
 
-    fn signal(&self) {
+    pub(super) fn signal(&self) {
         let sent = Command::new("kill").args(["-47", &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// Asks for a recording.
-    fn ask(&self, request: &str) {
+    pub(super) fn ask(&self, request: &str) {
         std::fs::create_dir_all(&self.folder).unwrap();
         std::fs::write(self.folder.join("request"), request).unwrap();
         self.signal();
     }
 
     /// Asks for a recording, until it begins: a signal may meet a thread that cannot start another.
-    fn begin(&self, request: &str) {
+    pub(super) fn begin(&self, request: &str) {
         self.ask(request);
         // What a file tells cannot be read yet: its beginning may be on its way.
         while self.files().is_empty() {
@@ -48,7 +50,7 @@ impl Waiting {
     }
 
     /// Waits until it is over.
-    fn over(&self) {
+    pub(super) fn over(&self) {
         for _ in 0..500 {
             if !self.folder.join("request").exists() {
                 return;
@@ -65,7 +67,7 @@ impl Waiting {
     }
 
     /// Its files, oldest first.
-    fn files(&self) -> Vec<PathBuf> {
+    pub(super) fn files(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.retain(|path| path.extension().is_some_and(|kind| kind == "wire"));
         paths.sort_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap());
@@ -73,7 +75,7 @@ impl Waiting {
     }
 
     /// What they tell.
-    fn told(&self) -> Vec<Told> {
+    pub(super) fn told(&self) -> Vec<Told> {
         self.files().iter().map(|path| Told::of(&std::fs::read(path).unwrap())).collect()
     }
 }

@@ -6,6 +6,9 @@
 //! `fork(` ... `)` in a child that is waited for; `kill` with SIGKILL; `crash` with SIGABRT; `quit` with `_exit`;
 //! `storm:COUNT` pushes and pops ranges with long names faster than anything can read them;
 //! `profiler:start` `profiler:stop`; `graph:NAME*KERNELS` launches a graph;
+//! `engine:NAME` loads a double of a library that launches graphs; `context:NUMBER` makes a context current on this thread;
+//! `replay:MICROSECONDS@STREAM*COUNT` has the engine launch graphs, `parallel:THREADS*COUNT` does on so many threads, each on a stream of
+//! its own; `capture:STREAM` `captured:STREAM`; `violations` prints what the double of the driver has counted;
 //! `wanted` prints how much somebody wants to hear of the double of CUPTI;
 //! `print:TEXT` for the test to wait on.
 #![allow(clippy::missing_safety_doc)]
@@ -95,6 +98,17 @@ struct Application {
     domains: HashMap<String, usize>,
     strings: HashMap<String, usize>,
     started: Vec<u64>,
+    engine: usize,
+}
+
+fn replay(engine: usize, microseconds: usize, stream: usize) {
+    let launch: extern "C" fn(*mut c_void, *mut c_void) -> c_int = unsafe { transmute(engine) };
+    launch(microseconds as *mut c_void, stream as *mut c_void);
+}
+
+fn set_context(number: usize) {
+    let set = symbol(library("DOUBLE_DRIVER"), "cuCtxSetCurrent");
+    unsafe { transmute::<*mut c_void, extern "C" fn(usize) -> c_int>(set)(number) };
 }
 
 impl Application {
@@ -134,6 +148,42 @@ impl Application {
                 }
             }
             "driver" => _ = library("DOUBLE_DRIVER"),
+            "engine" => {
+                let path = format!("{}/libengine_{rest}.so", std::env::var("DOUBLE_ENGINES").unwrap());
+                let library = unsafe { dlopen(CString::new(path).unwrap().as_ptr(), 1) };
+                self.engine = symbol(library, "engine_launch") as usize;
+            }
+            "context" => set_context(rest.parse().unwrap()),
+            "replay" => {
+                let (microseconds, rest) = rest.split_once('@').unwrap();
+                let (stream, count) = rest.split_once('*').unwrap_or((rest, "1"));
+                for _ in 0..count.parse::<u32>().unwrap() {
+                    replay(self.engine, microseconds.parse().unwrap(), stream.parse().unwrap());
+                }
+            }
+            "parallel" => {
+                let (threads, count) = rest.split_once('*').unwrap();
+                let (engine, count) = (self.engine, count.parse::<u32>().unwrap());
+                let work = move |stream| {
+                    set_context(0xc0);
+                    for _ in 0..count {
+                        replay(engine, 20, stream);
+                        std::thread::sleep(std::time::Duration::from_micros(200));
+                    }
+                };
+                let start = |number: usize| std::thread::spawn(move || work(100 + number));
+                let threads: Vec<_> = (0..threads.parse().unwrap()).map(start).collect();
+                threads.into_iter().for_each(|thread| thread.join().unwrap());
+            }
+            "capture" | "captured" => {
+                let capture = symbol(library("DOUBLE_DRIVER"), "double_capture");
+                let capture: extern "C" fn(usize, bool) = unsafe { transmute(capture) };
+                capture(rest.parse().unwrap(), verb == "capture");
+            }
+            "violations" => {
+                let violations = symbol(library("DOUBLE_DRIVER"), "double_violations");
+                println!("{}", unsafe { transmute::<*mut c_void, extern "C" fn() -> u32>(violations)() });
+            }
             "push" => {
                 let push = slot(&CORE, 9);
                 if !push.is_null() {

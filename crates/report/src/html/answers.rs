@@ -11,6 +11,7 @@ use types::view::{DeviceTimeView, RunView, StageView};
 use crate::pages::run::{advice, critical_path, findings, imported_facts, no_utilisation, serving};
 use crate::render::html_line;
 use crate::render::text::{capital, code, prose as plain};
+use crate::words::caveat::no_findings;
 use crate::words::number::percent;
 
 /// A part of the whole that is worth a word.
@@ -197,7 +198,7 @@ fn loss(lost: &LostTime) -> String {
 fn first_step(run: &RunView<'_>) -> String {
     let best = advice::first(run).or_else(|| run.largest_savings.first());
     let Some(view) = best.or_else(|| run.findings.first()) else {
-        return "Nothing: no rule found enough evidence in this run.".to_owned();
+        return format!("Nothing: {}.", no_findings(&run.metrics.caveats));
     };
     let finding = view.finding;
     let claim = finding.evidence.first().map(|text| findings::finished(text) + " ").unwrap_or_default();

@@ -15,6 +15,7 @@ pub(crate) const fn title(kind: CaveatKind) -> &'static str {
         CaveatKind::ModelMisfit => "The model does not fit the trace.",
         CaveatKind::NotComparable => "Not comparable.",
         CaveatKind::DataQuality => "Incomplete data.",
+        CaveatKind::GraphsOnly => "CUDA graph launches only.",
         CaveatKind::UnrecordedWork => "Work that is not recorded.",
         CaveatKind::Disturbed => "Machine disturbed.",
         CaveatKind::ProfilerAttached => "Profiler attached.",
@@ -26,6 +27,20 @@ pub(crate) const fn title(kind: CaveatKind) -> &'static str {
     }
 }
 
+/// Whether only launches of CUDA graphs were timed.
+pub(crate) fn has_graphs_only(caveats: &[Caveat]) -> bool {
+    caveats.iter().any(|caveat| caveat.kind == CaveatKind::GraphsOnly)
+}
+
+/// Why a run has no findings.
+pub(crate) fn no_findings(caveats: &[Caveat]) -> &'static str {
+    if has_graphs_only(caveats) {
+        "no rule was applied, because only launches of CUDA graphs were timed"
+    } else {
+        "no rule found enough evidence in this run"
+    }
+}
+
 /// What follows from a kind for whoever reads on.
 pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
     match kind {
@@ -33,6 +48,7 @@ pub(crate) const fn follows(kind: CaveatKind) -> &'static str {
         CaveatKind::ModelMisfit => "MFU, MBU and roofline times are left out.",
         CaveatKind::NotComparable => "Do not attribute a difference to your change.",
         CaveatKind::DataQuality => "Check the coverage before you rely on a share.",
+        CaveatKind::GraphsOnly => "Do not conclude from these times that a device was idle.",
         CaveatKind::UnrecordedWork => "Do not take the idle time for a loss.",
         CaveatKind::Disturbed => "Do not compare these times with those of another run.",
         CaveatKind::ProfilerAttached => "Rely on kernel times; take wall and idle times from a plain run.",
@@ -57,6 +73,9 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
         CaveatKind::DataQuality => {
             &["Some numbers cannot be trusted; see \"Data quality\".", "*counters {counter:title}: {value}."]
         }
+        CaveatKind::GraphsOnly => &[
+            "Only launches of CUDA graphs were timed, with an event before and after each. Kernels and work outside graphs are not recorded: device times and step times leave them out, and idle time and its causes are unknown. On an idle stream the time of a launch includes the launch call.",
+        ],
         CaveatKind::UnrecordedWork => &[
             "At its start, `{device}` shows no work for {time} ({share}) although some was launched: work from before the recording may have run, which is not in any number below.",
         ],

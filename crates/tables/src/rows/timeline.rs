@@ -241,9 +241,9 @@ impl RankRows<'_> {
         time + self.zero
     }
 
-    /// Rows of some work by device and start.
+    /// Rows of some work by device and start; none where only launches of graphs were timed, between which a query would see idle time.
     fn ordered(&self, kind: impl Fn(WorkKind) -> bool) -> impl Iterator<Item = usize> {
-        let work = &self.timeline.work;
+        let work = if self.timeline.graphs_only { &[][..] } else { &self.timeline.work };
         let device = |row: usize| self.timeline.queues[work[row].queue.0 as usize].device;
         let rows = sorted(work.len(), |row| (device(row), work[row].start));
         rows.into_iter().map(|row| row as usize).filter(move |row| kind(work[*row].kind))

@@ -17,6 +17,8 @@ pub enum CaveatKind {
     NotComparable,
     /// A counter says that numbers cannot be trusted.
     DataQuality,
+    /// Nothing but launches of CUDA graphs was timed.
+    GraphsOnly,
     /// A device shows nothing at the start although it had work.
     UnrecordedWork,
     /// Other work on the machine disturbed the measurement.

@@ -102,6 +102,9 @@ pub struct Timeline {
     pub queues: Vec<DeviceQueue>,
     /// Kernels, copies and fills.
     pub work: Vec<DeviceWork>,
+    /// Work is launches of CUDA graphs alone, each from when its stream was free for it: what else a device did is not known, and
+    /// therefore not when it was idle.
+    pub graphs_only: bool,
     /// Calls of the CUDA runtime and driver.
     pub calls: Vec<HostCall>,
     /// Framework operators and Python functions. The call tree is the nesting of their spans on one thread.
@@ -139,6 +142,7 @@ impl Timeline {
             threads: Vec::new(),
             queues: Vec::new(),
             work: Vec::new(),
+            graphs_only: false,
             calls: Vec::new(),
             operators: Vec::new(),
             ranges: Vec::new(),

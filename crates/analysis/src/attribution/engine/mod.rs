@@ -8,7 +8,7 @@ mod draft;
 mod round;
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::{ThreadId, Timeline};
 use types::{Facts, Nanos, Remark, Stage, StepLabel};
@@ -30,8 +30,25 @@ const LULL: Nanos = Nanos::new(10_000_000);
 /// ...or as long as this many usual steps, or usual pauses.
 const LULL_OF_USUAL: i64 = 3;
 
-/// The outermost annotations, in order of their start.
+/// The outermost annotations, in order of their start. Where only launches of graphs were timed, those that have one: nothing says when
+/// the others ended.
 pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nanos) -> Vec<EngineStep> {
+    let mut found = annotated(timeline, last);
+    if timeline.graphs_only {
+        let timed = |call: u32| (timeline.calls[call as usize].thread, timeline.calls[call as usize].start);
+        let timed: BTreeSet<_> = call_of_work.iter().flatten().map(|call| timed(*call)).collect();
+        let launches = |step: &EngineStep| {
+            timed.range((step.thread, step.host.start)..(step.thread, step.host.end)).next().is_some()
+        };
+        found.retain(launches);
+    }
+    label_verifying(&mut found);
+    draft::label(timeline, call_of_work, &mut found);
+    found
+}
+
+/// The outermost annotations, in order of their start.
+pub(super) fn annotated(timeline: &Timeline, last: Nanos) -> Vec<EngineStep> {
     let said: Vec<_> = timeline.names.iter().map(|(_, name)| annotation(name)).collect();
     let found = timeline.ranges.iter().filter_map(|range| {
         let annotation::Annotation { label, stage, batch } = said[range.name.index()]?;
@@ -48,8 +65,6 @@ pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nan
         }
         outer
     });
-    label_verifying(&mut found);
-    draft::label(timeline, call_of_work, &mut found);
     found
 }
 

@@ -26,6 +26,8 @@ pub struct AttachRequest {
     pub target: String,
     /// For how long.
     pub duration: Duration,
+    /// Only launches of CUDA graphs are timed, without CUPTI.
+    pub graphs_only: bool,
 }
 
 /// Why no process is recorded.
@@ -39,11 +41,8 @@ pub enum AttachError {
     #[error("process {0} belongs to another user; only its own user can record it")]
     OtherUser(u32),
     /// None of the processes has the library.
-    #[error("no process of `{target}` has loaded the collector")]
-    NoLibrary {
-        /// As it was asked for.
-        target: String,
-    },
+    #[error("no process of `{0}` has loaded the collector")]
+    NoLibrary(String),
     /// The library is there and does not wait.
     #[error(
         "the collector in process {0} does not wait for a request: it records into a folder, or the application ignores signal 47"
@@ -53,11 +52,8 @@ pub enum AttachError {
     #[error("process {0} is being recorded already")]
     Busy(u32),
     /// It did not begin.
-    #[error("process {process} did not start to record within {} s", LONGEST_START.as_secs())]
-    NoAnswer {
-        /// Which.
-        process: u32,
-    },
+    #[error("process {0} did not start to record within {limit} s", limit = LONGEST_START.as_secs())]
+    NoAnswer(u32),
     /// A file could not be made or read.
     #[error("cannot {action} {}: {reason}", path.display())]
     Io {
@@ -73,19 +69,19 @@ pub enum AttachError {
 impl Failure for AttachError {
     fn exit(&self) -> Exit {
         match self {
-            Self::NoProcess(_) | Self::OtherUser(_) | Self::NoLibrary { .. } | Self::NotWaiting(_) => Exit::Usage,
+            Self::NoProcess(_) | Self::OtherUser(_) | Self::NoLibrary(_) | Self::NotWaiting(_) => Exit::Usage,
             _ => Exit::Failed,
         }
     }
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoLibrary { .. } => {
+            Self::NoLibrary(_) => {
                 "if it was started with `llm-perf run`, wait until it uses CUDA or NVTX; otherwise start it with `llm-perf run -- COMMAND`, or with the variables that `llm-perf run` prints, or under nsys; a \
                  server that runs already can be recorded through torch.profiler: `llm-perf serve --url URL` for vLLM and SGLang"
             }
             Self::Busy(_) => "wait until the other recording is over",
-            Self::NoAnswer { .. } => {
+            Self::NoAnswer(_) => {
                 "the application handles signal 47 itself, or none of its threads sleeps in a system call and it pushes no NVTX range: try again while it is busier or idle"
             }
             Self::OtherUser(_) => "run llm-perf as that user",
@@ -145,7 +141,7 @@ impl RunningProcess {
     /// Where requests for it lie, seen from here.
     fn folder(&self) -> PathBuf {
         let seen = PathBuf::from(format!("/proc/{}/root", self.id));
-        seen.join(format!("tmp/llm-perf-attach-{}-{}", self.user, self.inner))
+        seen.join(format!("tmp/llm-perf-attach-{}", self.inner))
     }
 
     fn is_running(&self) -> bool {
@@ -199,12 +195,11 @@ impl WaitingProcesses {
             return Err(AttachError::OtherUser(other.id));
         }
         let own: Vec<_> = all.into_iter().filter(|process| process.user == user).collect();
-        let mut chosen: Vec<RunningProcess> = Vec::new();
         let is_named = |process: &&RunningProcess| match number {
             Some(number) => process.id == number,
             None => process.names.iter().any(|name| name == target),
         };
-        chosen.extend(own.iter().filter(is_named).cloned());
+        let mut chosen: Vec<_> = own.iter().filter(is_named).cloned().collect();
         if chosen.is_empty() {
             return Err(AttachError::NoProcess(target.to_owned()));
         }
@@ -219,7 +214,7 @@ impl WaitingProcesses {
         }
         chosen.retain(RunningProcess::has_library);
         let first = chosen.first().map(|process| process.id);
-        let Some(first) = first else { return Err(AttachError::NoLibrary { target: target.to_owned() }) };
+        let Some(first) = first else { return Err(AttachError::NoLibrary(target.to_owned())) };
         let (waiting, others): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|process| process.catches_signal);
         let others = others.into_iter().map(|process| process.id).collect();
         if waiting.is_empty() { Err(AttachError::NotWaiting(first)) } else { Ok(Self { waiting, others }) }
@@ -228,16 +223,6 @@ impl WaitingProcesses {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.waiting.len()
-    }
-
-    /// Records all of them together, moves their files into `folder`, and tells which those are and what is missing.
-    pub fn record(
-        self,
-        request: &AttachRequest,
-        folder: &Path,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(Vec<PathBuf>, Vec<String>), AttachError> {
-        Ok(self.begin(request)?.finish(folder, stop))
     }
 
     /// Begins to record all of them together.
@@ -327,7 +312,8 @@ fn ask(process: &RunningProcess, request: &AttachRequest) -> Result<(), AttachEr
     for old in wire_files(&folder) {
         let _ = fs::remove_file(old);
     }
-    fs::write(&file, request.duration.as_millis().to_string()).map_err(failed("write", &file))?;
+    let what = if request.graphs_only { " graphs" } else { "" };
+    fs::write(&file, format!("{}{what}", request.duration.as_millis())).map_err(failed("write", &file))?;
     let start = Instant::now();
     while start.elapsed() < LONGEST_START && process.is_running() {
         for thread in process.threads() {
@@ -345,7 +331,7 @@ fn ask(process: &RunningProcess, request: &AttachRequest) -> Result<(), AttachEr
         }
     }
     let _ = (fs::remove_file(&file), fs::remove_dir(&folder));
-    Err(AttachError::NoAnswer { process: process.id })
+    Err(AttachError::NoAnswer(process.id))
 }
 
 fn wire_files(folder: &Path) -> Vec<PathBuf> {
@@ -388,7 +374,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let plain = WaitingProcesses::find(&child.id().to_string()).unwrap_err();
         let _ = (child.kill(), child.wait());
-        assert!(matches!(&plain, AttachError::NoLibrary { .. }), "{plain}");
+        assert!(matches!(&plain, AttachError::NoLibrary(_)), "{plain}");
         assert!(plain.hint().unwrap().contains("llm-perf run"));
     }
 

@@ -1,5 +1,6 @@
 //! Which parts of a program our collector records.
 
+use regex::bytes::Regex;
 use types::{Exit, Failure};
 
 /// Parts to collect: ranges (`prefill,decode_step:8..16`), steps of a serving engine (`decode bs>=32`), time (`5s..10s`), or what
@@ -27,58 +28,35 @@ impl Failure for WindowError {
     }
 }
 
-/// Four weeks; the library counts milliseconds in 32 bits.
-const LONGEST_SECONDS: u32 = 4 * 7 * 24 * 3600;
-
-/// A number as the library reads it: digits alone.
-fn whole(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
+/// Forms of a part, of which it has the first that it looks like: how it then has to be, and what that is called. Where a form has two
+/// numbers, they increase. The limits are those of the library, which has fixed room.
+const FORMS: [[&str; 3]; 4] = [
+    [r"s\.\..*s$", r"^(\d{1,6})s\.\.(\d{1,6})s$", "seconds must be FROMs..TOs, whole, increasing and below 1,000,000"],
+    [
+        "^(?:decode|prefill|mixed) .*=",
+        r"^\w+ (?:bs|toks)(?:>=|<=|=)\d{1,9}$",
+        "steps must be decode, prefill or mixed, then bs or toks, then >=, <= or = and a number",
+    ],
+    [r":[\d.][^:]*$", r"^.{1,64}:(\d{1,9})(?:\.\.(\d{1,9}))?$", "instances must be FROM..TO, with TO excluded"],
+    ["", "^.{1,64}$", "a name must have 1 to 64 bytes"],
+];
 
 impl Window {
-    /// Reads a list of ranges. The limits are those of the library, which has fixed room for it.
+    /// Reads a list of parts.
     pub fn read(text: &str) -> Result<Self, WindowError> {
         let wrong = |reason| WindowError { text: text.to_owned(), reason };
         let parts: Vec<&str> = text.split(',').collect();
         if parts.len() > 8 {
             return Err(wrong("it has more than 8 parts"));
         }
-        for part in parts {
-            if let Some((from, to)) = part.strip_suffix('s').and_then(|part| part.split_once("s..")) {
-                let seconds = |text: &str| whole(text).filter(|seconds| *seconds <= LONGEST_SECONDS);
-                if seconds(from).zip(seconds(to)).is_none_or(|(from, to)| from >= to) {
-                    return Err(wrong("seconds must be FROMs..TOs, whole and increasing"));
-                }
-                continue;
-            }
-            if let Some((_, size)) = part
-                .split_once(' ')
-                .filter(|(mode, size)| ["decode", "prefill", "mixed"].contains(mode) && size.contains('='))
-            {
-                let of = size.strip_prefix("bs").or_else(|| size.strip_prefix("toks")).unwrap_or_default();
-                let number = [">=", "<=", "="].into_iter().find_map(|sign| of.strip_prefix(sign));
-                if number.and_then(whole).is_none() {
-                    return Err(wrong(
-                        "steps must be decode, prefill or mixed, then bs or toks, then >=, <= or = and a number",
-                    ));
-                }
-                continue;
-            }
-            let name = match part.rsplit_once(':') {
-                Some((name, instances)) if instances.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
-                    let ends = match instances.split_once("..") {
-                        Some((from, to)) => whole(from).zip(whole(to)),
-                        None => whole(instances).and_then(|one| Some((one, one.checked_add(1)?))),
-                    };
-                    if ends.is_none_or(|(from, to)| from >= to) {
-                        return Err(wrong("instances must be FROM..TO, with TO excluded"));
-                    }
-                    name
-                }
-                _ => part,
-            };
-            if name.is_empty() || name.len() > 64 {
-                return Err(wrong("a name must have 1 to 64 bytes"));
+        let of_bytes = |pattern: &str| Regex::new(&format!("(?s-u){pattern}")).ok();
+        for part in parts.into_iter().map(str::as_bytes) {
+            let form = FORMS.iter().find(|[like, ..]| of_bytes(like).is_some_and(|like| like.is_match(part)));
+            let Some([_, exactly, reason]) = form else { continue };
+            let found = of_bytes(exactly).and_then(|exactly| exactly.captures(part)).ok_or_else(|| wrong(reason))?;
+            let end = |place| std::str::from_utf8(found.get(place)?.as_bytes()).ok()?.parse::<u32>().ok();
+            if end(1).zip(end(2)).is_some_and(|(from, to)| from >= to) {
+                return Err(wrong(reason));
             }
         }
         Ok(Self(text.to_owned()))

@@ -92,11 +92,12 @@ impl RunningServer {
     /// Starts to record; why it cannot, otherwise.
     pub(super) fn open_window(&mut self) -> Result<Window, String> {
         if let Some(process) = self.process.as_ref().filter(|_| self.is_waiting) {
-            let request = AttachRequest { target: process.id().to_string(), duration: LONGEST_WINDOW };
+            let target = process.id().to_string();
+            let request = AttachRequest { target, duration: LONGEST_WINDOW, graphs_only: false };
             let recording = WaitingProcesses::find(&request.target).and_then(|processes| processes.begin(&request));
             return match recording {
                 Ok(recording) => Ok(Window::Collector(recording)),
-                Err(AttachError::NoLibrary { .. }) => {
+                Err(AttachError::NoLibrary(_)) => {
                     Err("kernels were not recorded: no process of the server uses CUDA".to_owned())
                 }
                 Err(error) => Err(format!("kernels were not recorded: {error}")),

@@ -7,6 +7,7 @@ use types::{Base, EstimatedSaving, Finding, Nanos, Severity, Stage};
 
 use crate::render::Page;
 use crate::render::text::{capital, code, prose, sentence};
+use crate::words::caveat::no_findings;
 use crate::words::number::{count, percent};
 use crate::words::{counter_rows, rule};
 
@@ -17,7 +18,7 @@ const WORTH_A_PARAGRAPH: f64 = 0.01;
 pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     page.heading("Findings");
     if run.findings.is_empty() {
-        return page.paragraph("None: no rule found enough evidence in this run.");
+        return page.paragraph(&format!("None: {}.", no_findings(&run.metrics.caveats)));
     }
     if let Some(devices) = of_devices(run) {
         page.paragraph(&devices);

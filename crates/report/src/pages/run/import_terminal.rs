@@ -109,7 +109,7 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     );
     let engine_steps = steps::engine_steps(run);
     if run.device_time.is_empty() && totals.kernel_count.is_none() && engine_steps.is_empty() {
-        let none = imported::no_device_work(&metrics.conclusions.quality).replace("**", "");
+        let none = imported::no_device_work(metrics).replace("**", "");
         rows.push(("device", Some(none)));
     }
     rows.extend([

@@ -1,7 +1,7 @@
 //! What the pages of a run with a trace say beyond those of a plain run: sources, the device, how much could be placed.
 
 use types::view::RunView;
-use types::{QualityCounter, Stage, TraceFacts};
+use types::{Metrics, Nanos, Stage, TraceFacts};
 
 use super::device_time;
 use super::kernels::by_time;
@@ -11,6 +11,7 @@ use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{capital, code, prose, sentence};
 use crate::words::cause::family;
+use crate::words::caveat::has_graphs_only;
 use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent};
 
 /// Kernels shown in the report.
@@ -28,7 +29,7 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
     let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
         return match totals.kernel_ns {
             Some(kernels) => format!("**Kernels took {kernels}.** The files contain no timeline."),
-            None => no_device_work(&run.metrics.conclusions.quality),
+            None => no_device_work(run.metrics),
         };
     };
     let mut text = match device_time::headline(run) {
@@ -47,8 +48,14 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
 }
 
 /// Why there is none, as far as the files tell.
-pub(super) fn no_device_work(quality: &[QualityCounter]) -> String {
-    let of = |id: &str| quality.iter().find(|counter| counter.counter == id);
+pub(super) fn no_device_work(metrics: &Metrics) -> String {
+    if has_graphs_only(&metrics.caveats) {
+        let steps = metrics.times.steps.iter().flat_map(|steps| &steps.list);
+        let (time, steps) =
+            (steps.clone().map(|step| step.device_ns).sum::<Nanos>(), count(steps.count() as u64, "step"));
+        return format!("**Only launches of CUDA graphs were timed**: {time} in {steps}.");
+    }
+    let of = |id: &str| metrics.conclusions.quality.iter().find(|counter| counter.counter == id);
     if let Some(launches) = of("launches_without_device_activity") {
         let launches = count(launches.value, "kernel launch");
         return format!("**Device activity was not recorded**: the files contain {launches} and no kernel.");

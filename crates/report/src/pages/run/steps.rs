@@ -96,7 +96,10 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
             step.wall_ns.to_string(),
             step.host_ns.to_string(),
             known(recorded.then_some(step.device_ns)),
-            known(recorded.then(|| grouped(step.kernels))),
+            // Launches of whole graphs hide theirs.
+            known(
+                (step.kernels > 0 || step.device_ns == Nanos::ZERO).then(|| grouped(step.kernels)).filter(|_| recorded),
+            ),
             known(step.batch.map(|batch| batch.context.sequences)),
             known(step.batch.map(|batch| batch.generation.sequences)),
             known(step.batch.and_then(|batch| batch.tokens)),

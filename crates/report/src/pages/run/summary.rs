@@ -11,6 +11,7 @@ use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, device_time, findings, headline, serving};
 use crate::render::Page;
 use crate::render::text::{capital, prose};
+use crate::words::caveat::{has_graphs_only, no_findings};
 use crate::words::idle;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, percent, time_share, tokens_per_second};
@@ -38,7 +39,12 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     page.paragraph(&format!("**The number that matters.** {}", number(run)));
     let advice = advice(run);
     let problem = problem(run, &advice).or_else(|| unexplained(run));
-    let problem = problem.unwrap_or_else(|| "No rule found a problem worth acting on.".to_owned());
+    let problem = problem.unwrap_or_else(|| {
+        if has_graphs_only(&run.metrics.caveats) {
+            return format!("Unknown: {}.", no_findings(&run.metrics.caveats));
+        }
+        "No rule found a problem worth acting on.".to_owned()
+    });
     page.paragraph(&format!("**The problem.** {problem}"));
     page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
     page.steps(advice.iter().take(ADVICE).map(Advice::said));
