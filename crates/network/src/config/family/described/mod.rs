@@ -116,7 +116,10 @@ impl Described {
         let has = &self.has;
         let inner = match fields.optional_size_of(&["intermediate_size", "n_inner", "ffn_dim"])? {
             Some(inner) => inner,
-            None if self.experts.is_some() => fields.size("moe_intermediate_size")?,
+            // Without dense layers nothing else says how wide a feed-forward is.
+            None if self.experts.is_some_and(|experts| experts.dense == (None, 0)) => {
+                fields.size("moe_intermediate_size")?
+            }
             None if has.four => fields.size("hidden_size")?.saturating_mul(4),
             None => fields.size("intermediate_size")?,
         };
