@@ -71,6 +71,9 @@ impl<'a> Runs<'a> {
             .args([self.scratch.path("lib/libnvidia-ml.so.1"), tests().join("fake/nvml.c")])
             .status();
         assert!(compiled.expect("a C compiler").success());
+        let compiled =
+            Command::new("cc").arg("-o").args([self.scratch.path("lib/alone"), tests().join("fake/alone.c")]).status();
+        assert!(compiled.expect("a C compiler").success());
         let files = [("nsys", "tools/nsys"), ("ncu", "tools/ncu"), ("ncu-regions.sh", "tools-of-regions/ncu")];
         for (from, to) in files {
             std::fs::copy(tests().join("fake").join(from), self.scratch.path(to)).unwrap();
@@ -102,6 +105,13 @@ impl<'a> Runs<'a> {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("version.py"), "__version__ = '2.11.0'\ncuda: Optional[str] = '13.0'\n").unwrap();
         folder.display().to_string()
+    }
+
+    /// Runs the program where it may start no process, open no socket and use no more than a gigabyte.
+    fn alone(&mut self, name: &'static str, arguments: &[&str]) {
+        let mut command = Command::new(self.scratch.path("lib/alone"));
+        command.arg(assert_cmd::cargo::cargo_bin!("llm-perf")).args(arguments);
+        self.outputs.insert(name, Output::of(self.scratch.at_home(command)));
     }
 
     fn torch_variables(&self, session: &str) -> Vec<(&'static str, String)> {
@@ -259,6 +269,8 @@ impl<'a> Runs<'a> {
         let sweep = ["--sweep", "workload.batch=1,2", "--sweep", "workload.attention=eager,flash"];
         let more = ["--sweep", "workload.seq_len=512,600", "--sweep", "workload.dtype=bf16,fp16"];
         let devices = ["--hardware", "h200,rtx-4090", "--out", "sweep"];
+        self.alone("alone", &["analyze", "--out", "alone"]);
+        self.alone("not-alone", &["doctor"]);
         self.run("sweep", &[&["analyze"], &sweep[..], &more, &devices].concat(), &[]);
         self.run("unknown", &["analyze", "--hardware", "abacus"], &[]);
         self.run("models", &["models", "--json"], &[]);
@@ -333,11 +345,12 @@ impl Bundles {
         &self.outputs[name]
     }
 
-    /// An error where the run did not end with that code.
+    /// An error where the run did not end with that code, with the end of what it said.
     pub(crate) fn ended(&self, name: &str, code: i32) -> Result<(), String> {
         let output = self.said(name);
-        eprintln!("{name}: exit {}{}", output.code, if output.code == code { "" } else { &output.stderr });
-        need(output.code == code, &format!("the run `{name}` does not end with {code}"))
+        let lines: Vec<&str> = output.stderr.lines().rev().take(12).collect();
+        let said: String = lines.iter().rev().flat_map(|line| ["\n    ", line]).collect();
+        need(output.code == code, &format!("the run `{name}` ends with {} instead of {code}{said}", output.code))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -394,8 +407,51 @@ pub(crate) fn list(value: &Value) -> &[Value] {
 
 /// Whether a text has all of these.
 pub(crate) fn has(text: &str, parts: &[&str]) -> bool {
-    let absent = parts.iter().find(|part| !text.contains(**part));
-    absent.inspect(|part| eprintln!("absent: {part}")).is_none()
+    parts.iter().all(|part| text.contains(part))
+}
+
+/// An error where a number is not the one that others of the run make.
+pub(crate) fn equal(found: &Value, made: f64, what: &str) -> Result<(), String> {
+    let is = found.as_f64().is_some_and(|found| (found - made).abs() <= 1e-6 * made.abs().max(1e-9));
+    need(is, &format!("{what}: {found} in the file, {made} by its other numbers"))
+}
+
+/// An error where a page shows another number than the file has: three digits, or a tenth of a percent.
+pub(crate) fn shown(cell: &str, made: f64, what: &str) -> Result<(), String> {
+    let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
+    let found = match cell.split_once(' ') {
+        _ if cell.starts_with('<') => Some(made.min(0.0005)),
+        None => cell.strip_suffix('%').map_or_else(|| number(cell), |share| Some(number(share)? / 100.0)),
+        Some((digits, unit)) => {
+            let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| scale);
+            number(digits).zip(scale).map(|(number, scale)| number * scale)
+        }
+    };
+    let is =
+        found.is_some_and(|found| (found - made).abs() <= if cell.ends_with('%') { 5.1e-4 } else { 5.1e-3 * made });
+    need(is, &format!("{what}: `{cell}` on the page, {made} in the file"))
+}
+
+/// In nanoseconds and bytes.
+const UNITS: [(&str, f64); 8] =
+    [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+
+/// The part of a page under a heading.
+pub(crate) fn part<'a>(page: &'a str, heading: &str) -> &'a str {
+    let start = page.find(&format!("\n## {heading}\n")).map_or("", |at| &page[at + heading.len() + 5..]);
+    start.split("\n## ").next().unwrap_or_default()
+}
+
+/// The cells of the rows of a table, without its head.
+pub(crate) fn rows(text: &str) -> Vec<Vec<&str>> {
+    let lines =
+        text.lines().skip_while(|line| !line.starts_with("| -")).skip(1).take_while(|line| line.starts_with('|'));
+    lines.map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
+}
+
+/// The sum of a key over rows.
+pub(crate) fn sum(rows: &[Value], key: &str) -> f64 {
+    rows.iter().filter_map(|row| row[key].as_f64()).sum()
 }
 
 /// An error that names the first key which a value does not have.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::Row;
-use crate::bundles::{Bundles, has, keys, list, need};
+use crate::bundles::{Bundles, equal, has, keys, list, need, part, rows, shown, sum};
 
 pub(crate) const ROWS: &[Row] = &[
     Row {
@@ -87,14 +87,28 @@ fn command_lines(bundles: &Bundles) -> Result<(), String> {
     need(
         has(plan, &["--replay-mode kernel", "--kernel-name", "--launch-skip 2", "--launch-count"]),
         "choice of kernels",
-    )
+    )?;
+    // What is kept is what the tool was given.
+    let kept = bundles.text("deep/logs/timeline-nsys.argv");
+    let (_, kept) = kept.split_once("/nsys ").unwrap_or_default();
+    need(!kept.is_empty() && bundles.text("tools.log").contains(kept.trim()), "the command line of nsys as it ran")
 }
 
 fn exports(bundles: &Bundles) -> Result<(), String> {
     bundles.files(
         "deep",
         &["nsys/timeline.sqlite", "nsys/stats_cuda_gpu_kern_sum.csv", "ncu/prefill.csv", "ncu/decode.csv"],
-    )
+    )?;
+    let kernels = bundles.json("deep/kernels.json");
+    for stage in ["prefill", "decode"] {
+        // Behind two lines of names and units each line is a launch.
+        let launches =
+            bundles.text(&format!("deep/ncu/{stage}.csv")).lines().filter(|line| line.starts_with('"')).count() - 2;
+        let counted = list(&kernels["sampled"]).iter().filter(|row| row["stage"] == stage);
+        let counted: f64 = counted.filter_map(|row| row["counted"]["launches"].as_f64()).sum();
+        need(launches as f64 == counted, &format!("{launches} launches in the page of {stage}, {counted} counted"))?;
+    }
+    Ok(())
 }
 
 fn kernels(bundles: &Bundles) -> Result<(), String> {
@@ -106,6 +120,11 @@ fn kernels(bundles: &Bundles) -> Result<(), String> {
     let page = bundles.text("deep/kernels.md");
     let head = page.lines().find(|line| line.starts_with("| kernel ")).unwrap_or_default();
     need(has(head, &["stage", "device", "total ms", "share", "calls", "mean ms"]), "columns of `kernels.md`")?;
+    for row in list(&rows["kernels"]) {
+        let [total, calls] = ["total_ns", "calls"].map(|key| row[key].as_f64().unwrap_or_default());
+        equal(&row["mean_ns"], (total / calls).floor(), "the mean of a kernel")?;
+        equal(&row["share"], total / of_rows as f64, "the share of a kernel")?;
+    }
     let totals: Vec<u64> = list(&rows["kernels"]).iter().filter_map(|row| row["total_ns"].as_u64()).collect();
     need(totals.is_sorted_by(|one, two| one >= two), "the order by total time")
 }
@@ -119,7 +138,9 @@ fn troubles(bundles: &Bundles) -> Result<(), String> {
     bundles.ended("forbidden", 3)?;
     need(bundles.said("forbidden").stderr.contains("NVreg_RestrictProfilingToAdminUsers=0"), "how to permit counters")?;
     need(bundles.json("forbidden/manifest.json")["status"] == "partial", "a partial run that says so")?;
-    need(bundles.json("forbidden/kernels.json")["counters"]["origin"] == "modelled", "counters marked as modelled")?;
+    let kernels = bundles.json("forbidden/kernels.json");
+    need(kernels["counters"]["origin"] == "modelled", "counters marked as modelled")?;
+    need(list(&kernels["sampled"]).iter().all(|row| row["counted"].is_null()), "a counter that nothing counted")?;
     need(!bundles.path("forbidden/ncu/prefill.csv").exists(), "a page that was not counted is there")?;
     for front in ["report.md", "stakeholder_summary.md", "report.html"] {
         let text = bundles.text(&format!("forbidden/{front}"));
@@ -135,15 +156,41 @@ fn tables(bundles: &Bundles) -> Result<(), String> {
             need(page.contains(&format!("\n## {heading}\n")), &format!("{heading} of `{run}`"))?;
         }
         need(has(&page, &["**The problem.**", "**What to do.**"]), &format!("a narrative of `{run}`"))?;
+        let metrics = bundles.json(&format!("{run}/metrics.json"));
+        for cells in rows(part(&page, "Per-Stage Timings")) {
+            let stage = cells[0].rsplit(" > ").next().unwrap_or_default();
+            let times = &metrics["aggregates"]["stage_ms"][stage];
+            for (cell, key) in [(cells[1], "median"), (cells[2], "mean")] {
+                let nanoseconds = times[key].as_f64().unwrap_or_default() * 1e6;
+                shown(cell, nanoseconds, &format!("the {key} of {stage} in `{run}`"))?;
+            }
+        }
+        for cells in rows(part(&page, "MFU")) {
+            let of_stage = &metrics["mfu_per_stage"][cells[0]];
+            let used = if cells[0] == "model" { &metrics["mfu_model_level"] } else { of_stage };
+            let Some(used) = used.as_f64() else { continue };
+            shown(cells[1], used, &format!("MFU of {} in `{run}`", cells[0]))?;
+        }
+        for cells in rows(part(&page, "Top Kernels")) {
+            let is = |row: &&Value| cells[0].trim_matches('`') == row["short_name"] && cells[2] == row["stage"];
+            let kernel = list(&metrics["kernels"]).iter().find(is);
+            let kernel = kernel.ok_or_else(|| format!("the kernel {} in `{run}`", cells[0]))?;
+            let total = kernel["total_ns"].as_f64().unwrap_or_default();
+            shown(cells[4], total / 1e6, &format!("the time of {} in `{run}`", cells[0]))?;
+            shown(cells[5], total / sum(list(&metrics["kernels"]), "total_ns"), &format!("the share of {}", cells[0]))?;
+        }
     }
     let page = bundles.text("deep/stakeholder_summary.md");
+    need(rows(part(&page, "Per-Stage Timings")).len() == 2 && rows(part(&page, "MFU")).len() == 3, "rows of stages")?;
     need(has(&page, &["`aten::mm`", "nvjet_sm90"]), "operators and kernels of a deep run")
 }
 
 fn overhead(bundles: &Bundles) -> Result<(), String> {
     let metrics = bundles.json("deep/metrics.json");
     keys(&metrics["overhead"], &["baseline_ns", "profiled_ns", "share", "baseline_spread"])?;
-    need(metrics["overhead"]["share"].is_f64(), "the share of the overhead")?;
+    let [baseline, profiled] =
+        ["baseline_ns", "profiled_ns"].map(|key| metrics["overhead"][key].as_f64().unwrap_or_default());
+    equal(&metrics["overhead"]["share"], profiled / baseline - 1.0, "the share of the overhead")?;
     need(bundles.said("deep").stdout.contains("overhead"), "the overhead is not printed")?;
     bundles.ended("light", 0)?;
     let typed = bundles.text("light/logs/counters-decode.argv");
@@ -161,8 +208,10 @@ fn families(bundles: &Bundles) -> Result<(), String> {
         need(named("metrics.json", "/run/model") && named("manifest.json", "/model"), "the model in every document")?;
         let metrics = bundles.json(&format!("{run}/metrics.json"));
         for check in list(&metrics["flop_checks"]) {
-            let difference = check["difference"].as_f64().unwrap_or(1.0);
-            need(difference.abs() < 1e-3, &format!("FLOPs of `{run}` as counted by torch"))?;
+            let [modelled, counted] =
+                ["flops_modelled", "flops_counted"].map(|key| check[key].as_f64().unwrap_or_default());
+            equal(&check["difference"], modelled / counted - 1.0, "the difference of FLOPs")?;
+            need((modelled / counted - 1.0).abs() < 1e-3, &format!("FLOPs of `{run}` as counted by torch"))?;
         }
         need(!list(&metrics["flop_checks"]).is_empty(), &format!("FLOPs of `{run}` counted by torch"))?;
     }
@@ -173,8 +222,10 @@ fn provenance(bundles: &Bundles) -> Result<(), String> {
     for run in ["native", "torch", "import", "deep", "kernel", "names"] {
         bundles.files(run, &["env.json", "config.yaml", "inputs.yaml"])?;
         need(bundles.json(&format!("{run}/inputs.yaml"))["count"].as_u64() > Some(0), &format!("inputs of `{run}`"))?;
-        let typed = list(&bundles.json(&format!("{run}/manifest.json"))["command"]).len();
-        need(typed > 1, &format!("the command line of `{run}`"))?;
+        let manifest = bundles.json(&format!("{run}/manifest.json"));
+        let typed: Vec<&str> = list(&manifest["command"]).iter().filter_map(Value::as_str).collect();
+        let out = typed.iter().position(|word| *word == "--out").and_then(|at| typed.get(at + 1));
+        need(manifest["verb"] == typed[1] && out == Some(&run), &format!("the command line of `{run}`"))?;
     }
     bundles
         .files("deep", &["logs/timeline-nsys.argv", "logs/counters-prefill.argv", "logs/counters-prefill.stdout"])?;
@@ -193,5 +244,13 @@ fn presets(bundles: &Bundles) -> Result<(), String> {
         "ncu.rtx3090.compute",
         "ncu.rtx3090.memory",
     ];
-    presets.iter().try_for_each(|name| need(names.contains(&format!("\"name\":\"{name}\"")), &format!("`{name}`")))
+    presets.iter().try_for_each(|name| need(names.contains(&format!("\"name\":\"{name}\"")), &format!("`{name}`")))?;
+    for tool in ["nsys", "ncu"] {
+        let folder = format!("{}/../../conf/profiling/{tool}", env!("CARGO_MANIFEST_DIR"));
+        let files = std::fs::read_dir(folder).map_err(|error| error.to_string())?.count();
+        let group = list(&groups).iter().find(|group| group["group"] == format!("profiling/{tool}"));
+        let listed = group.map_or(0, |group| list(&group["options"]).len());
+        need(listed == files, &format!("{listed} presets of {tool} for {files} files"))?;
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::Row;
-use crate::bundles::{Bundles, keys, list, need};
+use crate::bundles::{Bundles, equal, keys, list, need};
 
 const LIVE: &str = "h200_regions.sh";
 
@@ -91,6 +91,8 @@ fn modes(bundles: &Bundles) -> Result<(), String> {
     for mode in ["kernel", "range", "app-range", "application"] {
         bundles.ended(mode, 0)?;
         need(report(bundles, mode)["replay_mode"] == mode, &format!("replay mode {mode}"))?;
+        let typed = bundles.text(&format!("{mode}/logs/ncu-regions-1.argv"));
+        need(typed.contains(&format!("--replay-mode {mode} ")), &format!("replay mode {mode} for ncu"))?;
     }
     let config = bundles.json("deep/config.yaml");
     need(config["pipeline"]["ncu"]["ncu_cli"]["replay_mode"] == "kernel", "the default in the preset")
@@ -171,7 +173,12 @@ fn parts(bundles: &Bundles) -> Result<(), String> {
     let part = &off["regions"][0]["parts"][0];
     keys(part, &["process", "device", "totals"])?;
     need(part["totals"]["kernels_inclusive"] == 114, "totals of a process and device")?;
-    need(report(bundles, "kernel")["regions"][0]["aggregate"].is_object(), "an aggregate by default")
+    for region in list(&report(bundles, "kernel")["regions"]) {
+        let parts = list(&region["parts"]).iter();
+        let sum: f64 = parts.filter_map(|part| part["totals"]["total_ns_inclusive"].as_f64()).sum();
+        equal(&region["aggregate"]["total_ns_inclusive"], sum, "the aggregate of all parts")?;
+    }
+    Ok(())
 }
 
 fn nothing(bundles: &Bundles) -> Result<(), String> {

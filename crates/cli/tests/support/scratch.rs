@@ -16,6 +16,7 @@ pub(crate) fn capture(name: &str) -> PathBuf {
 
 /// What one call gave.
 pub(crate) struct Output {
+    /// Minus one where a signal ended it.
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -132,6 +133,6 @@ impl Output {
 
     fn from(output: std::process::Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        Self { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use super::decoder::DecoderHead;
+use super::decoder::{DecoderHead, DeltaProjections, SelectionNorms};
 use super::encoder_decoder::EncoderDecoderFamily;
 use super::family::described::{self, Described};
 use super::fields::Fields;
 use super::{
-    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, encoder_decoder, family, missing, modern_encoder,
-    read_named, shallow_resnet, t5, vision,
+    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
+    shallow_resnet, t5, vision,
 };
 
 /// One architecture: the names it goes by and how its configuration is read.
@@ -25,158 +25,119 @@ pub(super) struct Architecture {
 #[derive(Clone, Copy)]
 enum Reader {
     By(ReadConfig),
-    Described(&'static Described),
+    Decoder(&'static Described),
     Paired(&'static EncoderDecoderFamily),
     Encoding(&'static encoder::EncoderFamily),
+    T5(&'static t5::T5Family),
 }
 
-/// Every architecture: those with readers of their own, then those that are rows of data.
+/// Every architecture: those with readers of their own, then those that are rows of tables.
 pub(super) fn architectures() -> &'static [Architecture] {
     static ALL: LazyLock<Vec<Architecture>> = LazyLock::new(|| {
-        let described = described::rows().map(|row| Architecture {
+        let decoders = described::rows().iter().filter(|row| row.reader != "nothing").map(|row| Architecture {
             name: row.family.names.causal,
-            model_type: row.model_type,
-            read: Reader::Described(row),
+            model_type: row.kind,
+            read: Reader::Decoder(row),
         });
-        let paired = encoder_decoder::FAMILIES.iter().map(|family| Architecture {
+        let paired = EncoderDecoderFamily::all().iter().map(|family| Architecture {
             name: family.conditional,
             model_type: family.kind,
             read: Reader::Paired(family),
         });
-        let encoders = encoder::FAMILIES.iter().flat_map(|(model_type, family)| {
-            let named = |name| Architecture { name, model_type, read: Reader::Encoding(family) };
+        let encoders = encoder::EncoderFamily::all().iter().flat_map(|family| {
+            let named = |name| Architecture { name, model_type: family.kind, read: Reader::Encoding(family) };
             family.classes.into_iter().map(named)
         });
-        ARCHITECTURES.iter().copied().chain(encoders).chain(paired).chain(described).collect()
+        let t5 = t5::T5Family::all().iter().map(|family| Architecture {
+            name: family.conditional,
+            model_type: family.kind,
+            read: Reader::T5(family),
+        });
+        ARCHITECTURES.iter().copied().chain(decoders).chain(encoders).chain(t5).chain(paired).collect()
     });
     &ALL
 }
 
 const ARCHITECTURES: &[Architecture] = &[
-    Architecture {
-        name: "DeepseekOCRForCausalLM",
-        model_type: "deepseek_vl_v2",
-        read: Reader::By(|fields| {
-            deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
-        }),
-    },
-    decoder("LlamaForCausalLM", "llama", |fields| boxed(family::llama::read(fields))),
-    decoder("MistralForCausalLM", "mistral", |fields| boxed(family::mistral::read(fields))),
-    decoder("Qwen2ForCausalLM", "qwen2", |fields| boxed(family::qwen::read_qwen2(fields))),
-    decoder("Qwen3ForCausalLM", "qwen3", |fields| boxed(family::qwen::read_qwen3(fields))),
-    decoder("MixtralForCausalLM", "mixtral", |fields| boxed(family::mixtral::read(fields))),
-    decoder("Qwen2MoeForCausalLM", "qwen2_moe", |fields| boxed(family::qwen_moe::read_qwen2(fields))),
-    decoder("Qwen3MoeForCausalLM", "qwen3_moe", |fields| boxed(family::qwen_moe::read_qwen3(fields))),
-    decoder("DeepseekV2ForCausalLM", "deepseek_v2", |fields| boxed(family::deepseek::read_v2(fields))),
-    decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
-    decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
-    decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
-    decoder("Glm4MoeLiteForCausalLM", "glm4_moe_lite", |fields| boxed(family::deepseek::read_glm_lite(fields))),
-    decoder("YoutuForCausalLM", "youtu", |fields| boxed(family::deepseek::read_youtu(fields))),
-    decoder("MiniCPM3ForCausalLM", "minicpm3", |fields| boxed(family::deepseek::read_minicpm3(fields))),
-    decoder("Mistral4ForCausalLM", "mistral4", |fields| boxed(family::deepseek::read_mistral4(fields))),
-    decoder("KimiLinearForCausalLM", "kimi_linear", |fields| boxed(family::kimi::read_kimi(fields))),
-    decoder("BailingHybridForCausalLM", "bailing_hybrid", |fields| boxed(family::kimi::read_ling(fields))),
-    decoder("LongcatFlashForCausalLM", "longcat_flash", |fields| boxed(family::kimi::read_longcat(fields))),
-    decoder("DeciLMForCausalLM", "nemotron-nas", |fields| boxed(family::deci::read(fields))),
-    decoder("MambaForCausalLM", "mamba", |fields| boxed(family::state_space::read_mamba(fields, false))),
-    decoder("FalconMambaForCausalLM", "falcon_mamba", |fields| boxed(family::state_space::read_mamba(fields, true))),
-    decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
-    decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
-    decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
-    decoder("Gemma3ForCausalLM", "gemma3_text", |fields| boxed(family::gemma::read_gemma3(fields))),
-    decoder("GptOssForCausalLM", "gpt_oss", |fields| boxed(family::gpt_oss::read(fields))),
-    decoder("SeedOssForCausalLM", "seed_oss", |fields| boxed(family::seed_oss::read(fields))),
-    decoder("Olmo3ForCausalLM", "olmo3", |fields| boxed(family::dense::read_olmo3(fields))),
-    decoder("Exaone4ForCausalLM", "exaone4", |fields| boxed(family::dense::read_exaone4(fields))),
-    decoder("SmolLM3ForCausalLM", "smollm3", |fields| boxed(family::dense::read_smollm3(fields))),
-    decoder("CohereForCausalLM", "cohere", |fields| boxed(family::dense::read_cohere(fields))),
-    decoder("Cohere2ForCausalLM", "cohere2", |fields| boxed(family::dense::read_cohere2(fields))),
-    decoder("Ernie4_5ForCausalLM", "ernie4_5", |fields| boxed(family::dense::read_ernie(fields))),
-    decoder("GlmForCausalLM", "glm", |fields| boxed(family::dense::read_glm(fields))),
-    decoder("Glm4ForCausalLM", "glm4", |fields| boxed(family::dense::read_glm4(fields))),
-    decoder("MinistralForCausalLM", "ministral", |fields| boxed(family::dense::read_ministral(fields))),
-    decoder("Ministral3ForCausalLM", "ministral3", |fields| boxed(family::dense::read_ministral3(fields))),
-    decoder("CwmForCausalLM", "cwm", |fields| boxed(family::dense::read_cwm(fields))),
-    decoder("OlmoeForCausalLM", "olmoe", |fields| boxed(family::sparse::read_olmoe(fields))),
-    decoder("Glm4MoeForCausalLM", "glm4_moe", |fields| boxed(family::sparse::read_glm4(fields))),
-    decoder("Dots1ForCausalLM", "dots1", |fields| boxed(family::sparse::read_dots1(fields))),
-    decoder("MiniMaxM2ForCausalLM", "minimax_m2", |fields| boxed(family::sparse::read_minimax(fields))),
-    decoder("PhimoeForCausalLM", "phimoe", |fields| boxed(family::sparse::read_phi(fields))),
-    decoder("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", |fields| boxed(family::sparse::read_ernie(fields))),
-    decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
-    decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
-    decoder("MiMoV2FlashForCausalLM", "mimo_v2_flash", |fields| boxed(family::sparse::read_mimo(fields))),
-    decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
-    decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
-    decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
-    decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
-    decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
-    decoder("OlmoHybridForCausalLM", "olmo_hybrid", |fields| boxed(family::qwen_next::read_olmo(fields))),
-    decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
-    decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
-    decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),
-    decoder("Gemma4UnifiedForCausalLM", "gemma4_unified_text", |fields| boxed(family::gemma4::read_unified(fields))),
-    decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
-    decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
-    decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
-        boxed(family::state_space::read_granite(fields))
+    by("DeepseekOCRForCausalLM", "deepseek_vl_v2", |fields| {
+        deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
     }),
-    decoder("BambaForCausalLM", "bamba", |fields| boxed(family::state_space::read_bamba(fields))),
-    decoder("Zamba2ForCausalLM", "zamba2", |fields| boxed(family::state_space::read_zamba2(fields))),
-    decoder("FalconH1ForCausalLM", "falcon_h1", |fields| boxed(family::mixer::read_falcon_h1(fields))),
-    decoder("MllamaForCausalLM", "mllama_text_model", |fields| boxed(family::mixer::read_mllama(fields))),
-    decoder("Lfm2ForCausalLM", "lfm2", |fields| boxed(family::mixer::read_lfm2(fields))),
-    decoder("Lfm2MoeForCausalLM", "lfm2_moe", |fields| boxed(family::mixer::read_lfm2_moe(fields))),
-    decoder("Lfm3ForCausalLM", "lfm3", |fields| boxed(family::mixer::read_lfm3(fields))),
-    decoder("JambaForCausalLM", "jamba", |fields| boxed(family::state_space::read_jamba(fields))),
-    decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
-    decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
-    decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),
-    decoder("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", |fields| seeing(family::qwen_vl::read_3_moe(fields))),
-    decoder("Qwen3_5ForConditionalGeneration", "qwen3_5", |fields| seeing(family::qwen_vl::read_3_5(fields))),
-    decoder("Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", |fields| {
-        seeing(family::qwen_vl::read_3_5_moe(fields))
+    by("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
+    by("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
+    by("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| {
+        seeing(family::qwen_vl::read_3(fields, ["qwen3_vl", "qwen3_vl_text"], &[8, 16, 24]))
     }),
-    decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
-    encoder("ModernBertModel", "modernbert", modern),
-    encoder("ModernBertForMaskedLM", "modernbert", modern),
-    encoder("ModernBertForSequenceClassification", "modernbert", modern),
-    encoder("ModernBertForTokenClassification", "modernbert", modern),
-    encoder("T5ForConditionalGeneration", "t5", |fields| both(fields, &t5::T5)),
-    encoder("MT5ForConditionalGeneration", "mt5", |fields| both(fields, &t5::MT5)),
-    encoder("UMT5ForConditionalGeneration", "umt5", |fields| both(fields, &t5::UMT5)),
-    Architecture {
-        name: "ShallowResNet",
-        model_type: "shallow_resnet",
-        read: Reader::By(|fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet)),
-    },
+    by("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", |fields| {
+        seeing(family::qwen_vl::read_3(fields, ["qwen3_vl_moe", "qwen3_vl_moe_text"], &[8, 16, 24]))
+    }),
+    by("Qwen3_5ForConditionalGeneration", "qwen3_5", |fields| {
+        seeing(family::qwen_vl::read_3(fields, ["qwen3_5", "qwen3_5_text"], &[]))
+    }),
+    by("Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", |fields| {
+        seeing(family::qwen_vl::read_3(fields, ["qwen3_5_moe", "qwen3_5_moe_text"], &[]))
+    }),
+    by("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
+    by("ModernBertModel", "modernbert", modern),
+    by("ModernBertForMaskedLM", "modernbert", modern),
+    by("ModernBertForSequenceClassification", "modernbert", modern),
+    by("ModernBertForTokenClassification", "modernbert", modern),
+    by("ShallowResNet", "shallow_resnet", |fields| {
+        shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet)
+    }),
 ];
+
+/// Readers of families of decoders that are more than switches, as rows name them.
+const READERS: &[(&str, ReadDecoder)] = &[
+    ("bailing_hybrid", family::kimi::read_ling),
+    ("bamba", family::state_space::read_bamba),
+    ("deci", family::deci::read),
+    ("deepseek_v4", family::deepseek_v4::read),
+    ("falcon", family::falcon::read),
+    ("falcon_h1", family::mixer::read_falcon_h1),
+    ("falcon_mamba", |fields, row| family::state_space::read_mamba(fields, row, SelectionNorms::Bare)),
+    ("gemma3n", family::gemma3n::read),
+    ("gemma4", family::gemma4::read),
+    ("gemma4_unified", family::gemma4::read_unified),
+    ("granitemoehybrid", family::state_space::read_granite),
+    ("jamba", family::state_space::read_jamba),
+    ("kimi_linear", family::kimi::read_kimi),
+    ("lfm2", family::mixer::read_lfm2),
+    ("lfm2_moe", family::mixer::read_lfm2_moe),
+    ("lfm3", family::mixer::read_lfm3),
+    ("llama4", family::llama4::read),
+    ("longcat_flash", family::kimi::read_longcat),
+    ("mamba", |fields, row| family::state_space::read_mamba(fields, row, SelectionNorms::Absent)),
+    ("mamba2", family::state_space::read_mamba2),
+    ("mimo", family::mimo::read),
+    ("mllama", family::mixer::read_mllama),
+    ("nemotron_h", family::state_space::read_nemotron),
+    ("olmo_hybrid", family::qwen_next::read_olmo),
+    ("qwen3_5", |fields, row| family::qwen_next::read(fields, row, DeltaProjections::Four)),
+    ("qwen3_next", |fields, row| family::qwen_next::read(fields, row, DeltaProjections::Two)),
+    ("zamba2", family::state_space::read_zamba2),
+];
+
+type ReadDecoder = fn(&Fields<'_>, &'static Described) -> Result<decoder::DecoderConfig, ConfigProblem>;
+
+/// Reads a decoder by the reader that its row names.
+pub(super) fn read_decoder(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<decoder::DecoderConfig, ConfigProblem> {
+    match READERS.iter().find(|(name, _)| *name == row.reader) {
+        Some((_, read)) => read(fields, row),
+        None => row.read(fields),
+    }
+}
 
 pub(super) type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
-const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
+const fn by(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
     Architecture { name, model_type, read: Reader::By(read) }
-}
-
-const fn encoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
-    Architecture { name, model_type, read: Reader::By(read) }
-}
-
-fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Result<ModelConfig, ConfigProblem> {
-    encoder::EncoderConfig::read(fields, family).map(|config| ModelConfig::Encoder(Box::new(config)))
 }
 
 fn modern(fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
     modern_encoder::ModernEncoderConfig::read(fields).map(|config| ModelConfig::ModernEncoder(Box::new(config)))
-}
-
-fn both(fields: &Fields<'_>, family: &'static t5::T5Family) -> Result<ModelConfig, ConfigProblem> {
-    t5::T5Config::read(fields, family).map(|config| ModelConfig::T5(Box::new(config)))
-}
-
-fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
-    config.map(|config| ModelConfig::Decoder(Box::new(config)))
 }
 
 fn seeing(config: Result<vision::VisionLanguageConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
@@ -296,8 +257,11 @@ impl Architecture {
         }
         match self.read {
             Reader::By(read) => read(fields),
-            Reader::Described(row) => boxed(described::read(fields, row)),
-            Reader::Encoding(family) => encoding(fields, family),
+            Reader::Decoder(row) => read_decoder(fields, row).map(|config| ModelConfig::Decoder(Box::new(config))),
+            Reader::Encoding(family) => {
+                encoder::EncoderConfig::read(fields, family).map(|config| ModelConfig::Encoder(Box::new(config)))
+            }
+            Reader::T5(family) => t5::T5Config::read(fields, family).map(|config| ModelConfig::T5(Box::new(config))),
             Reader::Paired(family) => family.read(fields).map(|config| ModelConfig::EncoderDecoder(Box::new(config))),
         }
     }
@@ -389,4 +353,17 @@ fn misspelt(asked: &str) -> Option<&'static str> {
     const MOST: usize = 2;
     let distance = |name: &&str| strsim::levenshtein(asked, name);
     supported().min_by_key(distance).filter(|name| distance(name) <= MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reader_that_a_row_names_is_there() {
+        for row in described::rows() {
+            let own = READERS.iter().any(|(name, _)| *name == row.reader);
+            assert!(own || ["switches", "nothing"].contains(&row.reader), "{}: {}", row.kind, row.reader);
+        }
+    }
 }

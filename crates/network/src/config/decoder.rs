@@ -212,6 +212,8 @@ pub enum NormPlacement {
     After,
     /// Behind both in layers whose attention has a softmax, in front of both in those of linear attention.
     AfterSoftmax,
+    /// In front of both, and behind experts.
+    AfterExperts,
     /// In front of both, and in front of the last projection of each.
     Inside,
     /// In front: attention and feed-forward are given the same input, and both outputs are added to it.

@@ -66,7 +66,7 @@ pub struct ClipConfig {
 impl DeepseekOcrConfig {
     pub(crate) fn read(fields: &Fields<'_>) -> Result<Self, ConfigProblem> {
         let language_fields = fields.object("language_config")?;
-        let language = family::deepseek_ocr::read(&language_fields)?;
+        let language = family::described::read_as(&language_fields, "deepseek_ocr")?;
         let widths = fields.object("vision_config")?.object("width")?;
         let sam = SamConfig::read(&widths.object("sam_vit_b")?)?;
         let clip = ClipConfig::read(&widths.object("clip-l-14-224")?)?;

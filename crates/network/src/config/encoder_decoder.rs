@@ -1,11 +1,14 @@
 //! An encoder of text or of thirty seconds of sound, and a decoder that attends to it: BART and what is named after it, and
 //! Whisper. A family is a row of data.
 
+use std::sync::LazyLock;
+
 use types::{ActivationKind, DType};
 
 use super::family::activation_named;
 use super::fields::{ConfigProblem, Fields, MOST_LAYERS};
 use super::t5::unquantised;
+use super::table::{Columns, FromText, Row, columns, words};
 
 /// Sizes of an encoder and a decoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,33 +56,38 @@ pub struct StackConfig {
     pub inner: u64,
 }
 
-/// What models of one family are called, and which parts they have.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct EncoderDecoderFamily {
-    /// `model_type` of its files.
-    pub(crate) kind: &'static str,
-    /// Package that defines its classes.
-    pub(crate) home: &'static str,
-    /// The whole with its head, and without.
-    pub(crate) conditional: &'static str,
-    pub(crate) model: &'static str,
-    /// Encoder and decoder, and a layer of each.
-    pub(crate) stacks: [&'static str; 2],
-    pub(crate) layers: [&'static str; 2],
-    pub(crate) attention: &'static str,
-    pub(crate) positions_class: &'static str,
-    pub(crate) head: &'static str,
-    /// Whether the encoder reads sound.
-    pub(crate) of_sound: bool,
-    /// Whether norms stand in front of the parts of a layer, instead of behind the sums.
-    pub(crate) norm_before: bool,
-    /// A norm behind the embeddings, and one behind all layers.
-    pub(crate) embedding_norm: bool,
-    pub(crate) final_norm: bool,
-    pub(crate) positions: TablePositions,
-    pub(crate) key_bias: bool,
-    /// Which tables of embeddings there are.
-    tables: Tables,
+columns! {
+    /// What models of one family are called, and which parts they have.
+    #[derive(PartialEq, Eq)]
+    EncoderDecoderFamily in "" {
+        /// The whole with its head, and without.
+        conditional: &'static str,
+        model: &'static str,
+        /// Encoder and decoder, and a layer of each.
+        stacks: [&'static str; 2],
+        layers: [&'static str; 2],
+        attention: &'static str,
+        positions_class: &'static str,
+        head: &'static str,
+        /// Whether the encoder reads sound.
+        of_sound: bool,
+        /// Whether norms stand in front of the parts of a layer, instead of behind the sums.
+        norm_before: bool,
+        /// A norm behind the embeddings, and one behind all layers.
+        embedding_norm: bool,
+        final_norm: bool,
+        positions: TablePositions,
+        key_bias: bool,
+        /// Which tables of embeddings there are.
+        tables: Tables,
+    } also {
+        /// `model_type` of its files.
+        kind: &'static str = Row::kind,
+    }
+}
+
+words! {
+    TablePositions: "table" => Self::Table(0), "table+2" => Self::Table(2), "computed" => Self::Computed;
 }
 
 /// How positions are told apart.
@@ -93,7 +101,7 @@ pub(crate) enum TablePositions {
 
 /// Tables of embeddings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tables {
+pub(crate) enum Tables {
     /// One for both.
     One,
     /// One for both, unless the file says otherwise.
@@ -102,93 +110,26 @@ enum Tables {
     Two,
 }
 
-macro_rules! family {
-    ($kind:literal, $package:literal, $prefix:literal) => {
-        EncoderDecoderFamily {
-            kind: $kind,
-            home: concat!("transformers.models.", $package, ".modeling_", $package),
-            conditional: concat!($prefix, "ForConditionalGeneration"),
-            model: concat!($prefix, "Model"),
-            stacks: [concat!($prefix, "Encoder"), concat!($prefix, "Decoder")],
-            layers: [concat!($prefix, "EncoderLayer"), concat!($prefix, "DecoderLayer")],
-            attention: concat!($prefix, "Attention"),
-            positions_class: concat!($prefix, "LearnedPositionalEmbedding"),
-            head: "lm_head",
-            of_sound: false,
-            norm_before: false,
-            embedding_norm: true,
-            final_norm: false,
-            positions: TablePositions::Table(2),
-            key_bias: true,
-            tables: Tables::One,
-        }
-    };
+impl FromText for Tables {
+    fn of(text: &'static str) -> Option<Self> {
+        Some(match text {
+            "one" => Self::One,
+            "two" => Self::Two,
+            flag => Self::OneUnless(flag),
+        })
+    }
 }
 
 /// Every family.
-pub(crate) static FAMILIES: &[EncoderDecoderFamily] = &[
-    EncoderDecoderFamily {
-        positions_class: "WhisperPositionalEmbedding",
-        head: "proj_out",
-        of_sound: true,
-        norm_before: true,
-        embedding_norm: false,
-        final_norm: true,
-        positions: TablePositions::Table(0),
-        key_bias: false,
-        ..family!("whisper", "whisper", "Whisper")
-    },
-    family!("bart", "bart", "Bart"),
-    EncoderDecoderFamily { norm_before: true, final_norm: true, ..family!("mbart", "mbart", "MBart") },
-    family!("plbart", "plbart", "PLBart"),
-    family!("mvp", "mvp", "Mvp"),
-    EncoderDecoderFamily {
-        positions_class: "PegasusSinusoidalPositionalEmbedding",
-        norm_before: true,
-        embedding_norm: false,
-        final_norm: true,
-        positions: TablePositions::Table(0),
-        ..family!("pegasus", "pegasus", "Pegasus")
-    },
-    EncoderDecoderFamily {
-        conditional: "MarianMTModel",
-        positions_class: "MarianSinusoidalPositionalEmbedding",
-        embedding_norm: false,
-        positions: TablePositions::Table(0),
-        tables: Tables::OneUnless("share_encoder_decoder_embeddings"),
-        ..family!("marian", "marian", "Marian")
-    },
-    EncoderDecoderFamily {
-        norm_before: true,
-        embedding_norm: false,
-        final_norm: true,
-        positions: TablePositions::Computed,
-        ..family!("m2m_100", "m2m_100", "M2M100")
-    },
-    EncoderDecoderFamily {
-        norm_before: true,
-        embedding_norm: false,
-        final_norm: true,
-        positions: TablePositions::Table(0),
-        ..family!("blenderbot", "blenderbot", "Blenderbot")
-    },
-    EncoderDecoderFamily {
-        positions: TablePositions::Table(0),
-        ..family!("blenderbot-small", "blenderbot_small", "BlenderbotSmall")
-    },
-    EncoderDecoderFamily {
-        model: "FSMTModel",
-        layers: ["EncoderLayer", "DecoderLayer"],
-        attention: "Attention",
-        positions_class: "SinusoidalPositionalEmbedding",
-        head: "output_projection",
-        embedding_norm: false,
-        tables: Tables::Two,
-        ..family!("fsmt", "fsmt", "FSMT")
-    },
-];
+pub(super) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Row::all(include_str!("encoder_decoder.txt")));
 
 impl EncoderDecoderFamily {
+    pub(super) fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<EncoderDecoderFamily>> =
+            LazyLock::new(|| ROWS.iter().filter_map(EncoderDecoderFamily::of).collect());
+        &ALL
+    }
+
     /// Reads a model of it.
     pub(crate) fn read(&'static self, fields: &Fields<'_>) -> Result<EncoderDecoderConfig, ConfigProblem> {
         unquantised(fields)?;
@@ -272,12 +213,22 @@ impl EncoderDecoderConfig {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Model;
     use crate::config::ModelConfig;
 
     fn parameters(text: &str) -> Result<u64, String> {
         let config = ModelConfig::from_json("config.json", text).map_err(|error| error.to_string())?;
         Ok(Model::new(&config).blueprint().parameters_under(""))
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let known = [EncoderDecoderFamily::KEYS, &["home", "package"]];
+        for row in ROWS.iter() {
+            assert_eq!(row.unknown(&known), [""; 0], "{}", row.kind);
+            assert!(EncoderDecoderFamily::of(row).is_some(), "{}", row.kind);
+        }
     }
 
     #[test]

@@ -285,7 +285,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn first_size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
         let known =
             names.iter().find(|name| !matches!(self.look(name), Found::Open | Found::Absent | Found::File(None)));
-        self.size(known.or(names.last()).copied().unwrap_or_default())
+        let name = known.or(names.last()).copied().unwrap_or_default();
+        self.uniform_size(name)?.ok_or_else(|| self.missing(name, "a positive integer"))
     }
 
     /// A size under the first of these spellings that the file states, or else that the class has.
@@ -296,7 +297,7 @@ impl<'a> Fields<'a> {
 
     /// The same, where any is there.
     pub(crate) fn optional_size_of(&self, names: &[&str]) -> Result<Option<u64>, ConfigProblem> {
-        self.spelling(names).map(|name| self.size(name)).transpose()
+        self.spelling(names).map_or(Ok(None), |name| self.uniform_size(name))
     }
 
     /// A size, or a list of one for each layer that are all the same.

@@ -17,6 +17,7 @@ mod python_json;
 pub mod quantisation;
 pub mod shallow_resnet;
 pub mod t5;
+mod table;
 pub mod vision;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub(crate) use family::Names;
 use fields::Fields;
 pub use fields::{ConfigError, ConfigProblem};
 pub use python_json::without_infinities;
+pub(crate) use table::Row;
 
 /// Sizes of any network this crate knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +52,19 @@ pub enum ModelConfig {
     EncoderDecoder(Box<encoder_decoder::EncoderDecoderConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
+}
+
+/// Every table of families, with the part of `classes.txt` that defines their classes.
+pub(crate) fn tables() -> Vec<(Vec<&'static Row>, &'static str)> {
+    let (flat, plain): (Vec<&Row>, Vec<&Row>) = encoder::ROWS.iter().partition(|row| row.get("flat.list") != Some(""));
+    vec![
+        (family::described::ROWS.iter().collect(), "decoder"),
+        (vision::ROWS.iter().collect(), "seeing"),
+        (plain, "encoder"),
+        (flat, "flat-encoder"),
+        (t5::ROWS.iter().collect(), "t5"),
+        (encoder_decoder::ROWS.iter().collect(), "encoder-decoder"),
+    ]
 }
 
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
@@ -132,10 +147,10 @@ impl ConfigFile {
             decoder.head = architecture::decoder_head(&fields, decoder.class())?;
         }
         if let ModelConfig::VisionLanguage(seeing) = &config
-            && architecture::decoder_head(&fields, seeing.names.causal)? != decoder::DecoderHead::Tokens
+            && architecture::decoder_head(&fields, seeing.family.causal)? != decoder::DecoderHead::Tokens
         {
             let found = format!("{:?}", fields.text_list("architectures")?);
-            let expected = format!("`{}`: other heads behind images are not modelled", seeing.names.causal);
+            let expected = format!("`{}`: other heads behind images are not modelled", seeing.family.causal);
             return Err(fields.wrong("architectures", found, expected));
         }
         if let Some(decoder) = config.decoder_mut() {
@@ -181,8 +196,8 @@ impl ModelConfig {
             }
             Self::Decoder(config) => Facts::of(config),
             Self::VisionLanguage(config) => Facts {
-                class: config.names.causal,
-                vision_backbone: Some(config.names.tower),
+                class: config.family.causal,
+                vision_backbone: Some(config.family.tower),
                 ..Facts::of(&config.language)
             },
             Self::Encoder(config) => Facts {

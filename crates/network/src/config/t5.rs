@@ -1,9 +1,12 @@
 //! T5, mT5 and UMT5: an encoder of text and a decoder that attends to it.
 
+use std::sync::LazyLock;
+
 use types::{ActivationKind, DType};
 
 use super::family::activation_named;
 use super::fields::{ConfigProblem, Fields, MOST_LAYERS};
+use super::table::{Columns, Row, columns};
 
 /// Sizes of an encoder and a decoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,57 +47,65 @@ pub struct T5Config {
     pub dtype: DType,
 }
 
-/// What models of one family are called.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct T5Family {
-    /// Package that defines its classes.
-    pub(crate) home: &'static str,
-    pub(crate) conditional: &'static str,
-    pub(crate) stack: &'static str,
-    pub(crate) block: &'static str,
-    /// Parts of a block: attention to itself, attention to the encoder, feed-forward.
-    pub(crate) parts: [&'static str; 3],
-    pub(crate) attention: &'static str,
-    /// Feed-forwards without a gate and with one.
-    pub(crate) dense: [&'static str; 2],
-    pub(crate) norm: &'static str,
-    /// Whether every layer has a table of distances; otherwise the first one's serves all.
-    pub(crate) distances_everywhere: bool,
-    /// Whether the head is scaled; `None` where it is if the embeddings are tied.
-    scaled_head: Option<bool>,
-    vocabulary: u64,
-    feed_forward: &'static str,
+columns! {
+    /// What models of one family are called.
+    #[derive(PartialEq, Eq)]
+    T5Family in "" {
+        conditional: &'static str,
+        stack: &'static str,
+        block: &'static str,
+        /// Parts of a block: attention to itself, attention to the encoder, feed-forward.
+        parts: [&'static str; 3],
+        attention: &'static str,
+        /// Feed-forwards without a gate and with one.
+        dense: [&'static str; 2],
+        norm: &'static str,
+        /// Whether every layer has a table of distances; otherwise the first one's serves all.
+        distances_everywhere: bool,
+        /// Whether the head is scaled; absent where it is if the embeddings are tied.
+        scaled_head: Option<bool>,
+        vocabulary: u64,
+        feed_forward: &'static str,
+    } also {
+        kind: &'static str = Row::kind,
+    }
 }
-
-macro_rules! t5_family {
-    ($prefix:literal, $package:literal, $everywhere:literal, $scaled:expr, $vocabulary:literal, $feed_forward:literal) => {
-        T5Family {
-            home: concat!("transformers.models.", $package, ".modeling_", $package),
-            conditional: concat!($prefix, "ForConditionalGeneration"),
-            stack: concat!($prefix, "Stack"),
-            block: concat!($prefix, "Block"),
-            parts: [
-                concat!($prefix, "LayerSelfAttention"),
-                concat!($prefix, "LayerCrossAttention"),
-                concat!($prefix, "LayerFF"),
-            ],
-            attention: concat!($prefix, "Attention"),
-            dense: [concat!($prefix, "DenseActDense"), concat!($prefix, "DenseGatedActDense")],
-            norm: concat!($prefix, "LayerNorm"),
-            distances_everywhere: $everywhere,
-            scaled_head: $scaled,
-            vocabulary: $vocabulary,
-            feed_forward: $feed_forward,
-        }
-    };
-}
-
-pub(crate) const T5: T5Family = t5_family!("T5", "t5", false, None, 32_128, "relu");
-pub(crate) const MT5: T5Family = t5_family!("MT5", "mt5", false, Some(false), 250_112, "gated-gelu");
-pub(crate) const UMT5: T5Family = t5_family!("UMT5", "umt5", true, Some(true), 250_112, "gated-gelu");
 
 /// Every family.
-pub(crate) const FAMILIES: [&T5Family; 3] = [&T5, &MT5, &UMT5];
+pub(super) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    Row::all(
+        "[all -]
+package = -
+home = -
+conditional = ~ForConditionalGeneration
+stack = ~Stack
+block = ~Block
+parts = ~LayerSelfAttention ~LayerCrossAttention ~LayerFF
+attention = ~Attention
+dense = ~DenseActDense ~DenseGatedActDense
+norm = ~LayerNorm
+distances_everywhere = false
+scaled_head = -
+vocabulary = 32128
+feed_forward = relu
+[t5 T5]
+[mt5 MT5]
+scaled_head = false
+vocabulary = 250112
+feed_forward = gated-gelu
+[umt5 UMT5 like mt5]
+scaled_head = true
+distances_everywhere = true
+",
+    )
+});
+
+impl T5Family {
+    pub(super) fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<T5Family>> = LazyLock::new(|| ROWS.iter().filter_map(T5Family::of).collect());
+        &ALL
+    }
+}
 
 impl T5Config {
     /// Class of the published model.
@@ -111,7 +122,7 @@ impl T5Config {
             let expected = format!("`{}`: other heads of this family are not modelled", family.conditional);
             return Err(fields.wrong("architectures", format!("[\"{class}\"]"), expected));
         }
-        let of_t5 = *family == T5;
+        let of_t5 = family.kind == "t5";
         let encoder_layers = fields.size_or("num_layers", if of_t5 { 6 } else { 8 })?;
         let decoder_layers = fields.size_or("num_decoder_layers", encoder_layers)?;
         for (name, layers) in [("num_layers", encoder_layers), ("num_decoder_layers", decoder_layers)] {

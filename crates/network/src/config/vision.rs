@@ -1,14 +1,18 @@
 //! Vision encoders in front of a decoder, as data.
 
+use std::sync::LazyLock;
+
 use types::{ActivationKind, DType};
 
+use super::ConfigProblem;
 use super::decoder::DecoderConfig;
+use super::table::{Columns, Row, columns, words};
 
 /// A vision-language model: an encoder, a projection to the decoder's width, a decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisionLanguageConfig {
     /// Names of its own modules and classes.
-    pub(crate) names: &'static VisionLanguageNames,
+    pub(crate) family: &'static SeeingFamily,
     /// The encoder and its projection.
     pub vision: VisionConfig,
     /// The decoder.
@@ -17,19 +21,58 @@ pub struct VisionLanguageConfig {
     pub dtype: DType,
 }
 
-/// Names of the modules around encoder and decoder, and of their classes.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct VisionLanguageNames {
-    /// Class of the whole.
-    pub(crate) causal: &'static str,
-    /// Package that defines it.
-    pub(crate) home: &'static str,
-    /// Class of the encoder's outermost module, and what reports call it.
-    pub(crate) tower: &'static str,
-    /// Class of what holds encoder and decoder, where there is such a module.
-    pub(crate) model: &'static str,
-    /// Where encoder, decoder and head are.
-    pub(crate) layout: ModuleLayout,
+columns! {
+    /// Names of the modules around encoder and decoder, and of their classes.
+    #[derive(PartialEq, Eq)]
+    SeeingFamily in "" {
+        /// Class of the whole.
+        causal: &'static str,
+        /// Class of the encoder's outermost module, and what reports call it.
+        tower: &'static str,
+        /// Class of what holds encoder and decoder, where there is such a module.
+        model: &'static str,
+        layout: ModuleLayout,
+    } also {
+        kind: &'static str = Row::kind,
+        /// Those of an encoder of patches.
+        patches: PatchTowerNames = PatchTowerNames::of,
+    }
+}
+
+columns! {
+    /// What the classes of a patch tower are called.
+    #[derive(PartialEq, Eq)]
+    PatchTowerNames in "patch." {
+        /// The projection of patches itself.
+        embedding: &'static str,
+        block: &'static str,
+        attention: &'static str,
+        norm: &'static str,
+        mlp: &'static str,
+        /// Modules of the feed-forward, where it is not gated.
+        mlp_modules: [&'static str; 2],
+        merger: &'static str,
+        /// Whether the merger's parts are its own modules, not those of a sequence.
+        flat_merger: bool,
+    }
+}
+
+words! {
+    ModuleLayout: "side-by-side" => Self::SideBySide, "in-one-model" => Self::InOneModel,
+        "whole-decoder" => Self::WholeDecoder;
+}
+
+/// Every family of vision-language models.
+pub(super) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Row::all(include_str!("seeing.txt")));
+
+impl SeeingFamily {
+    /// The family that goes by this name in the table.
+    pub(crate) fn named(kind: &str) -> Result<&'static Self, ConfigProblem> {
+        let unknown =
+            || ConfigProblem::UnknownArchitecture { asked: kind.to_owned(), nearest: None, missing: Vec::new() };
+        static ALL: LazyLock<Vec<SeeingFamily>> = LazyLock::new(|| ROWS.iter().filter_map(SeeingFamily::of).collect());
+        ALL.iter().find(|family| family.kind == kind).ok_or_else(unknown)
+    }
 }
 
 /// Where encoder, decoder and head are in a checkpoint.
@@ -89,22 +132,6 @@ pub struct PatchTowerConfig {
     pub deepstack: Vec<u64>,
     /// Fewest and most pixels an image is resized to.
     pub pixels: [u64; 2],
-}
-
-/// What the classes of a patch tower are called.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PatchTowerNames {
-    pub(crate) tower: &'static str,
-    pub(crate) patch: &'static str,
-    pub(crate) block: &'static str,
-    pub(crate) attention: &'static str,
-    pub(crate) norm: &'static str,
-    pub(crate) mlp: &'static str,
-    /// Modules of the feed-forward, where it is not gated.
-    pub(crate) mlp_modules: [&'static str; 2],
-    pub(crate) merger: &'static str,
-    /// Whether the merger's parts are its own modules, not those of a sequence.
-    pub(crate) flat_merger: bool,
 }
 
 /// A CLIP or SigLIP encoder with a projector of two layers.
@@ -186,5 +213,18 @@ impl PatchTowerConfig {
             near
         };
         sides.map(|side| side as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        for row in ROWS.iter() {
+            assert_eq!(row.unknown(&[SeeingFamily::KEYS, PatchTowerNames::KEYS, &["home", "package"]]), [""; 0]);
+            assert!(SeeingFamily::of(row).is_some(), "{}", row.kind);
+        }
     }
 }

@@ -5,7 +5,6 @@ use types::Op;
 use super::decoder_layer::{Layer, kept};
 use super::{CacheKind, CacheLayer, CacheLayout, Prompt};
 use crate::config::decoder::{DecoderConfig, DecoderHead, HyperConfig, PositionsConfig};
-use crate::config::family::is_computed;
 use crate::config::quantisation::Quantisation;
 use crate::layer::{Embedding, HyperConnection, Linear, Norm, PerLayerEmbeddings, Streams, streams};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
@@ -59,7 +58,7 @@ impl LanguageModel {
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        let computed = is_computed(config.family) && config.head == DecoderHead::Tokens;
+        let computed = config.family.is_computed && config.head == DecoderHead::Tokens;
         let exact_positions = config.exact_positions;
         Self {
             blueprint: finish(builder, config.quantisation.as_ref()),

@@ -139,16 +139,19 @@ impl Layer {
                 Box::new(SharedBlock::new(builder, names, width, part, (index, place), blocks))
             });
             let linear = matches!(layer.attention, AttentionConfig::Delta(_));
-            let (before, after, parallel) = match norm.placement {
-                NormPlacement::Before | NormPlacement::Inside => ([true; 2], false, false),
-                NormPlacement::AfterSoftmax => ([linear; 2], !linear, false),
-                NormPlacement::Around => ([true; 2], true, false),
-                NormPlacement::After => ([false; 2], true, false),
-                NormPlacement::Parallel { both } => ([true, both], false, true),
+            let mixes = matches!(layer.feed_forward, FeedForwardConfig::Mixture(_));
+            let parallel = matches!(norm.placement, NormPlacement::Parallel { .. });
+            let (before, after) = match norm.placement {
+                NormPlacement::Before | NormPlacement::Inside => ([true; 2], [false; 2]),
+                NormPlacement::AfterSoftmax => ([linear; 2], [!linear; 2]),
+                NormPlacement::AfterExperts => ([true; 2], [false, mixes]),
+                NormPlacement::Around => ([true; 2], [true; 2]),
+                NormPlacement::After => ([false; 2], [true; 2]),
+                NormPlacement::Parallel { both } => ([true, both], [false; 2]),
             };
             let attends = layer.attention != AttentionConfig::Absent;
             let feeds = layer.feed_forward != FeedForwardConfig::Absent;
-            let wanted = [before[0] && attends, after && attends, before[1] && feeds, after && feeds];
+            let wanted = [before[0] && attends, after[0] && attends, before[1] && feeds, after[1] && feeds];
             let mut named =
                 |at: usize| wanted[at].then(|| Norm::new(builder, names.layer_norms[at], names.norm, width, norm));
             let norms = Norms {

@@ -286,7 +286,7 @@ impl Embeddings {
 
 impl Layer {
     fn new(builder: &mut Builder, index: u64, config: &EncoderConfig) -> Self {
-        match config.family.flat {
+        match &config.family.flat {
             Some(names) => Self::Flat(Box::new(FlatLayer::new(builder, index, config, names))),
             None => Self::Bert(Box::new(BertLayer::new(builder, index, config))),
         }

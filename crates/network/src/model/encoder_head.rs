@@ -125,7 +125,7 @@ impl Head {
         let &EncoderConfig { width, vocabulary, head_width, .. } = config;
         let class = config.family.heads[1];
         match config.family.tokens_module.unwrap_or_default() {
-            "" => builder.module("lm_head", class, |builder, _| {
+            "table" => builder.module("lm_head", class, |builder, _| {
                 let own = (!config.tied_embeddings).then(|| Linear::new(builder, "decoder", width, vocabulary, false));
                 Self::Table { own, bias: builder.param("bias", [vocabulary]) }
             }),

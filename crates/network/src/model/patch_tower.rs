@@ -71,7 +71,7 @@ impl PatchTower {
         builder.setting("num_heads", config.heads);
         builder.setting("patch_size", config.patch);
         builder.setting("spatial_merge_size", config.merge);
-        let patch = builder.module("patch_embed", config.names.patch, |builder, module| {
+        let patch = builder.module("patch_embed", config.names.embedding, |builder, module| {
             let bias = config.patch_bias;
             let kernel = [config.frames, config.patch, config.patch];
             builder.setting("patch_size", config.patch);

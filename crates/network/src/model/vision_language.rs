@@ -29,12 +29,12 @@ enum Tower {
 impl VisionLanguage {
     /// The network of these sizes.
     pub fn new(config: &VisionLanguageConfig) -> Self {
-        let names = config.names;
+        let names = config.family;
         let language = &config.language;
         let mut builder = Builder::new(names.causal);
         sizes(&mut builder, language);
         let tower = |builder: &mut Builder| match &config.vision {
-            VisionConfig::Patches(tower) => builder.module("visual", tower.names.tower, |builder, module| {
+            VisionConfig::Patches(tower) => builder.module("visual", names.tower, |builder, module| {
                 Tower::Patches(PatchTower::new(builder, module, tower))
             }),
             VisionConfig::Square(tower) => {

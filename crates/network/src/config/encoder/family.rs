@@ -1,84 +1,138 @@
 //! Families of encoders: what their classes and modules are called, and how they differ from BERT.
 
+use std::sync::LazyLock;
+
 use super::parts::{DistancesConfig, Pools};
 use crate::config::decoder::NormKind;
 use crate::config::fields::{ConfigProblem, Fields};
+use crate::config::table::{Columns, FromText, Row, columns, words};
 
-/// What encoders of one family are called.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct EncoderFamily {
-    /// Package that defines its classes.
-    pub(crate) home: &'static str,
-    /// Classes: encoder, for tokens, for classes, for classes of tokens.
-    pub(crate) classes: [&'static str; 4],
-    pub(crate) embeddings: &'static str,
-    pub(crate) encoder: &'static str,
-    pub(crate) layer: &'static str,
-    /// Attention, its core, its output.
-    pub(crate) attention: [&'static str; 3],
-    pub(crate) intermediate: &'static str,
-    pub(crate) output: &'static str,
-    pub(crate) pooler: &'static str,
-    /// Heads of RoBERTa: over classes, over tokens.
-    pub(crate) heads: [&'static str; 2],
-    /// Module of the encoder where a head stands beside it.
-    pub(crate) module: &'static str,
-    /// Row of the first position.
-    pub(crate) first_position: u64,
-    /// How it differs from BERT.
-    pub(crate) variant: EncoderVariant,
-    /// Projections to queries, keys and values.
-    pub(crate) inputs: [&'static str; 3],
-    /// Which heads have a pooler.
-    pub(crate) pooled: Pooled,
-    /// Whether the sum of embeddings is normed.
-    pub(crate) embedding_norm: bool,
-    /// Norms in front of attention and of the feed-forward and behind all layers, where a family has them instead of those behind
-    /// the sums: the first is in the module of attention, the last in that of the encoder unless it begins with a dot.
-    pub(crate) norms_before: Option<[&'static str; 3]>,
-    /// The projection of embeddings to the width of the hidden states, and whether it has a bias.
-    pub(crate) projection: (&'static str, bool),
-    /// Fields with the widths of embeddings and of what stands in front of the scores of tokens.
-    pub(super) widths: [&'static str; 2],
-    /// The module of the head over tokens, where it is neither BERT's nor RoBERTa's; empty where only a bias stands behind the table.
-    pub(crate) tokens_module: Option<&'static str>,
-    /// Tables that are added to the embedding of a token: name, the field with the rows, how often it is read, and the flag
-    /// without which there is none.
-    pub(super) tables: &'static [(&'static str, &'static str, u64, Option<&'static str>)],
-    /// Families whose scores depend on distances.
-    pub(super) distances: Distances,
-    /// The field that says how many sets of weights the layers share.
-    pub(super) sets: Option<&'static str>,
-    /// Which families rotate queries and keys.
-    pub(super) rotates: Rotates,
-    /// Layers whose modules are flatter than those of BERT.
-    pub(crate) flat: Option<&'static FlatLayerNames>,
+columns! {
+    /// What encoders of one family are called.
+    #[derive(PartialEq, Eq)]
+    EncoderFamily in "" {
+        /// Classes: encoder, for tokens, for classes, for classes of tokens.
+        classes: [&'static str; 4],
+        embeddings: &'static str,
+        encoder: &'static str,
+        layer: &'static str,
+        /// Attention, its core, its output.
+        attention: [&'static str; 3],
+        intermediate: &'static str,
+        output: &'static str,
+        pooler: &'static str,
+        /// Heads of RoBERTa: over classes, over tokens.
+        heads: [&'static str; 2],
+        /// Module of the encoder where a head stands beside it.
+        module: &'static str,
+        /// Row of the first position.
+        first_position: u64,
+        /// How it differs from BERT.
+        variant: EncoderVariant,
+        /// Projections to queries, keys and values.
+        inputs: [&'static str; 3],
+        /// Which heads have a pooler.
+        pooled: Pooled,
+        /// Whether the sum of embeddings is normed.
+        embedding_norm: bool,
+        /// Norms in front of attention and of the feed-forward and behind all layers, where a family has them instead of those behind
+        /// the sums: the first is in the module of attention, the last in that of the encoder unless it begins with a dot.
+        norms_before: Option<[&'static str; 3]>,
+        /// The projection of embeddings to the width of the hidden states, and whether it has a bias.
+        projection: (&'static str, bool),
+        /// Fields with the widths of embeddings and of what stands in front of the scores of tokens.
+        widths: [&'static str; 2],
+        /// The module of the head over tokens, where it is neither BERT's nor RoBERTa's; `table` where only a bias stands behind the table.
+        tokens_module: Option<&'static str>,
+        /// Tables that are added to the embedding of a token.
+        tables: &'static [MoreTable],
+        /// Families whose scores depend on distances.
+        distances: Distances,
+        /// The field that says how many sets of weights the layers share.
+        sets: Option<&'static str>,
+        /// Which families rotate queries and keys.
+        rotates: Rotates,
+    } also {
+        /// `model_type` of its files.
+        kind: &'static str = Row::kind,
+        /// Package that defines its classes.
+        home: &'static str = Row::home,
+        /// Layers whose modules are flatter than those of BERT.
+        flat: Option<FlatLayerNames> = flat,
+    }
 }
 
-/// What layers are called that hold attention, a feed-forward and the norms of both.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FlatLayerNames {
-    /// The module around all layers, where there is one, and the list of them.
-    pub(crate) around: &'static str,
-    pub(crate) list: &'static str,
-    pub(crate) attention: &'static str,
-    /// Projections to queries, keys and values, or the one to all three; and that of what comes out.
-    pub(crate) inputs: &'static [&'static str],
-    pub(crate) output: &'static str,
-    /// Norms of attention and of the feed-forward, and whether they stand in front.
-    pub(crate) norms: [&'static str; 2],
-    pub(crate) norms_before: bool,
-    /// Class and kind of all norms.
-    pub(crate) norm: (&'static str, NormKind),
-    pub(crate) feed_forward: &'static str,
-    pub(crate) inner: InnerNames,
-    pub(crate) down: &'static str,
-    /// Biases of attention, into the feed-forward and out of it.
-    pub(crate) biases: [bool; 3],
+columns! {
+    /// What layers are called that hold attention, a feed-forward and the norms of both.
+    #[derive(PartialEq, Eq)]
+    FlatLayerNames in "flat." {
+        /// The module around all layers, where there is one, and the list of them.
+        around: &'static str,
+        list: &'static str,
+        attention: &'static str,
+        /// Projections to queries, keys and values, or the one to all three; and that of what comes out.
+        inputs: &'static [&'static str],
+        output: &'static str,
+        /// Norms of attention and of the feed-forward, and whether they stand in front.
+        norms: [&'static str; 2],
+        norms_before: bool,
+        /// Class and kind of all norms.
+        norm: (&'static str, NormKind),
+        feed_forward: &'static str,
+        inner: InnerNames,
+        down: &'static str,
+        /// Biases of attention, into the feed-forward and out of it.
+        biases: [bool; 3],
+    }
 }
+
+/// The names of flat layers, where a family has those.
+fn flat(row: &Row) -> Option<Option<FlatLayerNames>> {
+    if row.get("flat.list") == Some("") { Some(None) } else { FlatLayerNames::of(row).map(Some) }
+}
+
+/// A table that is added to the embedding of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MoreTable {
+    name: &'static str,
+    /// The field with its rows.
+    rows: &'static str,
+    /// How often it is read.
+    reads: u64,
+    /// The flag without which there is none.
+    flag: Option<&'static str>,
+}
+
+impl FromText for MoreTable {
+    fn of(text: &'static str) -> Option<Self> {
+        let [name, rows, reads, flag] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
+        Some(Self { name, rows, reads: u64::of(reads)?, flag: FromText::of(flag)? })
+    }
+}
+
+impl FromText for InnerNames {
+    fn of(text: &'static str) -> Option<Self> {
+        Some(match text.split(' ').collect::<Vec<_>>()[..] {
+            ["plain", name] => Self::Plain(name),
+            ["gated", gate, up] => Self::Gated([gate, up]),
+            ["fused", name] => Self::Fused(name),
+            _ => return None,
+        })
+    }
+}
+
+words! {
+    Rotates: "never" => Self::Never, "always" => Self::Always, "stated" => Self::Stated;
+    Pooled: "never" => Self::Never, "alone" => Self::Alone, "always" => Self::Always;
+    Distances: "nothing" => Self::Nothing, "buckets" => Self::Buckets, "embedded" => Self::Embedded;
+    EncoderVariant: "bert" => Self::Bert, "roberta" => Self::Roberta, "distil" => Self::Distil, "llama" => Self::Llama;
+}
+
+/// Every family.
+pub(in crate::config) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Row::all(include_str!("families.txt")));
 
 /// Projections into a feed-forward.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InnerNames {
     Plain(&'static str),
     /// Gate and up.
@@ -89,7 +143,7 @@ pub(crate) enum InnerNames {
 
 /// Which encoders rotate queries and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rotates {
+pub(crate) enum Rotates {
     Never,
     Always,
     /// Those whose `position_embedding_type` is `rotary`.
@@ -109,7 +163,7 @@ pub(crate) enum Pooled {
 
 /// What makes scores depend on distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Distances {
+pub(crate) enum Distances {
     Nothing,
     Buckets,
     Embedded,
@@ -128,16 +182,11 @@ pub(crate) enum EncoderVariant {
 }
 
 impl EncoderFamily {
-    /// What the core of attention computes.
-    pub(crate) fn core(&self) -> &'static str {
-        match self.distances {
-            Distances::Nothing => "y = softmax(q k^T / sqrt(d)) v, over all positions",
-            Distances::Buckets => "y = softmax(q k^T / sqrt(d) + bias of the distance) v, over all positions",
-            Distances::Embedded => {
-                "y = softmax((q k^T + q r^T + k r^T) / sqrt(n d)) v, over all positions, with r from embeddings of distances and n \
-                 terms; the file says which"
-            }
-        }
+    /// Every family.
+    pub(crate) fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<EncoderFamily>> =
+            LazyLock::new(|| ROWS.iter().filter_map(EncoderFamily::of).collect());
+        &ALL
     }
 
     /// Whether queries and keys are rotated; what a published file may state and is not modelled is refused.
@@ -188,7 +237,7 @@ impl EncoderFamily {
         match self.module {
             "mpnet" | "esm" => Ok(0),
             "gte" | "new" => fields.count_or("type_vocab_size", 1),
-            "bert" if self.tokens_module == Some("") => Ok(0),
+            "bert" if self.tokens_module == Some("table") => Ok(0),
             "deberta" => fields.count_or("type_vocab_size", 0),
             _ => fields.size_or("type_vocab_size", 2),
         }
@@ -196,9 +245,9 @@ impl EncoderFamily {
 
     pub(super) fn tables(&self, fields: &Fields<'_>) -> Result<Vec<(&'static str, u64, u64)>, ConfigProblem> {
         let mut found = Vec::new();
-        for (name, rows, reads, flag) in self.tables {
-            if flag.map_or(Ok(true), |flag| fields.flag_or(flag, false))? {
-                found.push((*name, fields.size(rows)?, *reads));
+        for table in self.tables {
+            if table.flag.map_or(Ok(true), |flag| fields.flag_or(flag, false))? {
+                found.push((table.name, fields.size(table.rows)?, table.reads));
             }
         }
         Ok(found)
@@ -255,5 +304,19 @@ impl EncoderFamily {
         }
         let blocks = 5 + 2 * fields.size_or("num_random_blocks", 3)?;
         Ok(Some(blocks.saturating_mul(fields.size_or("block_size", 64)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let known = [EncoderFamily::KEYS, FlatLayerNames::KEYS, &["home", "package"]];
+        for row in ROWS.iter() {
+            assert_eq!(row.unknown(&known), [""; 0], "{}", row.kind);
+            assert!(EncoderFamily::of(row).is_some(), "{}", row.kind);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 mod family;
 mod parts;
-mod rows;
 
 use types::{ActivationKind, DType};
 
@@ -11,10 +10,10 @@ use super::family::{activation_named, rotary};
 use super::fields::{ConfigProblem, Fields, MOST_LAYERS};
 use super::quantisation::Quantisation;
 
+pub(super) use family::ROWS;
 use family::{Distances, Rotates};
 pub(crate) use family::{EncoderFamily, EncoderVariant, FlatLayerNames, InnerNames, Pooled};
 pub(crate) use parts::{DistancesConfig, Pools};
-pub(crate) use rows::FAMILIES;
 
 /// Sizes of an encoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +122,7 @@ impl EncoderConfig {
             Some(2) => EncoderHead::Classes(labels(fields)?),
             Some(_) => EncoderHead::TokenClasses(labels(fields)?),
         };
-        if matches!(family.tokens_module, Some("")) && !matches!(head, EncoderHead::Pooled | EncoderHead::Tokens) {
+        if matches!(family.tokens_module, Some("table")) && !matches!(head, EncoderHead::Pooled | EncoderHead::Tokens) {
             return Err(fields.wrong("architectures", "another head", "the encoder or its scores of tokens"));
         }
         let (width, heads) = (fields.size_or("hidden_size", 768)?, fields.size_or("num_attention_heads", 12)?);
@@ -176,7 +175,7 @@ impl EncoderConfig {
             segments: if distil || llama { 0 } else { family.segments(fields)? },
             embedding_width: fields.optional_size(family.widths[0])?.unwrap_or(width),
             head_width: match family.tokens_module {
-                None | Some("") => width,
+                None | Some("table") => width,
                 Some(_) => fields.optional_size(family.widths[1])?.unwrap_or(width),
             },
             tables: family.tables(fields)?,

@@ -1,15 +1,12 @@
 //! DeciLM, from which Llama-Nemotron Super and Ultra are made: a Llama whose layers differ in size or lack a part.
 
+use super::described::Described;
 use super::sizes::Sizes;
-use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, GroupedConfig};
 use crate::config::fields::Fields;
 
-pub(crate) const FAMILY: Family =
-    Family { home: "modeling_decilm", names: names!("DeciLM"), definitions: Definitions::COMMON };
-
-pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> Result<DecoderConfig, ConfigProblem> {
     let width = fields.size("hidden_size")?;
     let sizes = Sizes::read_inner(fields, 500_000.0, width)?;
     let blocks = fields.objects("block_configs")?;
@@ -22,7 +19,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
         Ok((mixer(&attention, &sizes)?, inner(&feed_forward, width)?))
     };
     let layers = blocks.iter().map(layer).collect::<Result<Vec<_>, ConfigProblem>>()?;
-    let mut decoder = sizes.decoder(&FAMILY, |index| {
+    let mut decoder = sizes.decoder(&row.family, |index| {
         let (attention, inner) = layers[index];
         let gated = |inner| FeedForwardConfig::Gated(sizes.gated_of(inner));
         (attention, inner.map_or(FeedForwardConfig::Absent, gated))

@@ -1,8 +1,8 @@
 //! DeepSeek-V4: a window of keys and compressed entries of all positions before it, streams with hyper-connections.
 
+use super::described::Described;
 use super::mixture::{PLAIN_GATE, mixture, shared};
 use super::sizes::{Sizes, WIDEST_HEAD, rotary};
-use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, CompressedConfig, Compression, Correction, DecoderConfig, EntryIndexerConfig, FeedForwardConfig,
@@ -13,23 +13,7 @@ use crate::config::fields::Fields;
 /// Most streams that are taken seriously.
 const MOST_STREAMS: u64 = 64;
 
-pub(crate) const FAMILY: Family = Family {
-    home: "transformers.models.deepseek_v4.modeling_deepseek_v4",
-    names: Names { bare_norm: "DeepseekV4UnweightedRMSNorm", shared_module: "shared_experts", ..names!("DeepseekV4") },
-    definitions: Definitions {
-        layer: "streams = mix(streams, self_attn(input_layernorm(collapse(streams)))); \
-                streams = mix(streams, mlp(post_attention_layernorm(collapse(streams))))",
-        attention: "y = o_b_proj(o_a_proj(softmax(q k^T / sqrt(d), causal) k)) over a window of keys, which are also \
-                    the values, compressed entries of all positions, and a sink",
-        mixture: "y = sum over the chosen experts of score * expert(x), plus shared_experts(x), which every token passes \
-                  through",
-        gate: "scores = sqrt(softplus(x W^T)); the k best experts of each token by score plus correction, or those \
-               listed in a table",
-        ..Definitions::COMMON
-    },
-};
-
-pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> Result<DecoderConfig, ConfigProblem> {
     let inner = fields.size_or("moe_intermediate_size", 2048)?;
     let mut sizes = Sizes::read_inner(fields, 10_000.0, inner)?;
     let head_width = bounded(fields, "head_dim", 512)?;
@@ -61,7 +45,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     // The first layers look the experts of a token up; what the gate scores is the same.
     let looked_up = MixtureConfig { gate: GateConfig { correction: None, ..gate }, ..chosen };
     let hashed = fields.count_or("num_hash_layers", 3)? as usize;
-    let mut decoder = sizes.decoder(&FAMILY, |index| {
+    let mut decoder = sizes.decoder(&row.family, |index| {
         let rotary = if kinds[index].is_some() { far } else { near };
         let attention = CompressedConfig { compression: kinds[index], rotary, ..attention };
         let mixture = if index < hashed { looked_up } else { chosen };

@@ -1,60 +1,18 @@
 //! Gemma 4: heads of two widths, keys that are values too, layers that use the cache of an earlier one, embeddings of
 //! each layer, and experts beside a dense feed-forward.
 
-use types::ActivationKind;
-
+use super::described::Described;
 use super::mixture::mixture;
 use super::sizes::{Sizes, WIDEST_HEAD, rotary_of};
-use super::{Definitions, Family, NORMS_AROUND, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, BesideConfig, DecoderConfig, FeedForwardConfig, GroupedConfig, HeadNorms, NormPlacement,
-    PerLayerConfig, RotaryConfig, Values,
+    AttentionConfig, BesideConfig, DecoderConfig, FeedForwardConfig, GroupedConfig, PerLayerConfig, RotaryConfig,
+    Values,
 };
 use crate::config::fields::Fields;
 
-pub(crate) const FAMILY: Family = Family {
-    home: "transformers.models.gemma4.modeling_gemma4",
-    names: Names {
-        causal: "Gemma4ForCausalLM",
-        norm: "Gemma4RMSNorm",
-        bare_norm: "Gemma4RMSNorm",
-        expert: "Gemma4TextExperts",
-        embedding: "Gemma4TextScaledWordEmbedding",
-        gate: "Gemma4TextRouter",
-        gate_module: "router",
-        layer_norms: NORMS_AROUND,
-        ..names!("Gemma4Text")
-    },
-    definitions: Definitions {
-        layer: "h = x + post_attention_layernorm(self_attn(input_layernorm(x))); y = h + \
-                post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h)), plus experts if there are any), plus the \
-                contribution of the layer's own embeddings, all times layer_scalar",
-        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normalised per head, q and k rotated; all but \
-                    every sixth layer see a window of keys only",
-        embedding: "y = table[ids] * sqrt(hidden_size)",
-        mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x))",
-        gate: "scores = softmax(W (x / sqrt(mean(x^2) + eps) * scale)); the k best experts of each token",
-        ..Definitions::COMMON
-    },
-};
-
-/// The decoder of the model that reads images and sound without encoders.
-pub(crate) const UNIFIED: Family = Family {
-    home: "transformers.models.gemma4_unified.modeling_gemma4_unified",
-    names: Names {
-        causal: "Gemma4UnifiedForCausalLM",
-        norm: "Gemma4UnifiedRMSNorm",
-        bare_norm: "Gemma4UnifiedRMSNorm",
-        embedding: "Gemma4UnifiedTextScaledWordEmbedding",
-        layer_norms: NORMS_AROUND,
-        ..names!("Gemma4UnifiedText")
-    },
-    definitions: FAMILY.definitions,
-};
-
-pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let mut decoder = common(fields, &FAMILY, 512)?;
+pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> Result<DecoderConfig, ConfigProblem> {
+    let mut decoder = read_unified(fields, row)?;
     decoder.per_layer = match fields.count_or("hidden_size_per_layer_input", 256)? {
         0 => None,
         width => Some(PerLayerConfig {
@@ -66,17 +24,11 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
 }
 
 /// Without embeddings of each layer and without experts.
-pub(in crate::config) fn read_unified(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    common(fields, &UNIFIED, 1024)
-}
-
-fn common(fields: &Fields<'_>, family: &'static Family, window: u64) -> Result<DecoderConfig, ConfigProblem> {
-    let mut sizes = Sizes::read_inner(fields, 10_000.0, fields.size("intermediate_size")?)?;
-    sizes = sizes.head_width(head_width(fields, "head_dim", 256)?);
-    if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
-        sizes.activation = ActivationKind::GeluTanh;
-    }
-    sizes.tied_embeddings = fields.ties(true)?;
+pub(in crate::config) fn read_unified(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = row.sizes(fields)?;
     if fields.optional_text("use_bidirectional_attention")?.is_some_and(|kind| kind == "all") {
         return Err(fields.wrong(
             "use_bidirectional_attention",
@@ -89,7 +41,7 @@ fn common(fields: &Fields<'_>, family: &'static Family, window: u64) -> Result<D
     if let Some(last) = sliding.last_mut() {
         *last = false;
     }
-    let kinds = attention(fields, &sizes, window, stated_by_layer(fields, &sliding)?)?;
+    let kinds = attention(fields, (row, &sizes), stated_by_layer(fields, &sliding)?)?;
     let sources = cache_sources(fields, &sliding, fields.count_or("num_kv_shared_layers", 0)?)?;
     let doubled = fields.flag_or("use_double_wide_mlp", false)?;
     let beside = if fields.flag_or("enable_moe_block", false)? {
@@ -98,7 +50,7 @@ fn common(fields: &Fields<'_>, family: &'static Family, window: u64) -> Result<D
     } else {
         None
     };
-    let mut decoder = sizes.decoder(family, |index| {
+    let mut decoder = sizes.decoder(&row.family, |index| {
         let mut part = kinds[usize::from(sliding[index])];
         let mut dense = sizes.gated_of(sizes.intermediate);
         if let Some(source) = sources[index] {
@@ -111,11 +63,8 @@ fn common(fields: &Fields<'_>, family: &'static Family, window: u64) -> Result<D
         };
         (AttentionConfig::Grouped(part), feed_forward)
     });
-    decoder.norm.placement = NormPlacement::Around;
-    decoder.embedding_scale = Some((sizes.width as f64).sqrt());
-    decoder.logit_softcap = fields.optional_number("final_logit_softcapping")?;
     decoder.layer_scalar = true;
-    Ok(decoder)
+    row.finished(fields, decoder)
 }
 
 /// The layer whose keys and values each layer uses, where they are not its own: the last of its kind before the last
@@ -165,29 +114,16 @@ const BY_LAYER: &str = "per_layer_config";
 const EXPECTED_BY_LAYER: &str =
     "`head_dim` and `num_key_value_heads` of all layers that see everything, the same for each";
 
-fn head_width(fields: &Fields<'_>, name: &str, default: u64) -> Result<u64, ConfigProblem> {
-    fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD)
-}
-
 /// Attention of layers that see everything, and of those that see a window.
 fn attention(
     fields: &Fields<'_>,
-    sizes: &Sizes,
-    window: u64,
+    (row, sizes): (&Described, &Sizes),
     [far_width, far_heads]: [Option<u64>; 2],
 ) -> Result<[GroupedConfig; 2], ConfigProblem> {
-    let bias = fields.flag_or("attention_bias", false)?;
-    let near = GroupedConfig {
-        input_bias: bias,
-        output_bias: bias,
-        scale: 1.0,
-        head_norms: Some(HeadNorms::EachHead),
-        value_norm: true,
-        ..sizes.grouped()
-    };
+    let near = GroupedConfig { scale: 1.0, value_norm: true, ..row.attention(fields, sizes)? };
     let width = match far_width {
         Some(width) => fields.at_most("per_layer_config", width, WIDEST_HEAD)?,
-        None => head_width(fields, "global_head_dim", 512)?,
+        None => fields.at_most("global_head_dim", fields.size_or("global_head_dim", 512)?, WIDEST_HEAD)?,
     };
     let alike = fields.flag_or("attention_k_eq_v", false)?;
     let mut far = GroupedConfig { head_width: width, value_width: width, ..near };
@@ -203,7 +139,7 @@ fn attention(
         rotary_of(fields, stated.as_ref(), theta, width)
     };
     far.rotary = Some(angles("full_attention", 1_000_000.0, width)?);
-    let window = fields.size_or("sliding_window", window)?;
+    let window = fields.size_or("sliding_window", 512)?;
     let near = GroupedConfig { rotary: Some(angles("sliding_attention", 10_000.0, near.head_width)?), ..near };
     Ok([far, near.with_window(Some(window))])
 }

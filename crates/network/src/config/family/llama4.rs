@@ -1,10 +1,8 @@
 //! Llama 4: chunks instead of windows, layers without positions that see everything, one expert of many and a shared one.
 
-use types::RotaryLayout;
-
+use super::described::Described;
 use super::mixture::{PLAIN_GATE, mixture};
 use super::sizes::Sizes;
-use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, ExpertStorage, FeedForwardConfig, GateConfig, GroupedConfig, HeadNorms,
@@ -12,36 +10,11 @@ use crate::config::decoder::{
 };
 use crate::config::fields::Fields;
 
-pub(crate) const FAMILY: Family = Family {
-    home: "transformers.models.llama4.modeling_llama4",
-    names: Names {
-        causal: "Llama4ForCausalLM",
-        mixture: "Llama4TextMoe",
-        mixture_module: "feed_forward",
-        gate: "Llama4Router",
-        gate_module: "router",
-        bare_norm: "Llama4TextL2Norm",
-        mlp_module: "feed_forward",
-        shared_module: "shared_expert",
-        experts: "Llama4TextExperts",
-        ..names!("Llama4Text")
-    },
-    definitions: Definitions {
-        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), q and k rotated and normalised over the keys of \
-                    one chunk in three of four layers; not rotated, over all keys, in the fourth",
-        mixture: "y = expert(sigmoid(score) * x) of the chosen experts, plus shared_expert(x), which every token passes through",
-        gate: "scores = x W^T; the k best experts of each token",
-        ..Definitions::COMMON
-    },
-};
-
-pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let mut sizes = Sizes::read_with(fields, 500_000.0)?;
-    sizes.rotary.form.layout = RotaryLayout::Interleaved;
+pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> Result<DecoderConfig, ConfigProblem> {
+    let mut sizes = row.sizes(fields)?;
     let expert = sizes.intermediate;
     sizes.intermediate = fields.size_or("intermediate_size_mlp", 16384)?;
-    let bias = fields.flag_or("attention_bias", false)?;
-    let attention = GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() };
+    let attention = row.attention(fields, &sizes)?;
     let chunked = chunked(fields, &sizes)?;
     let normed = fields.flag_or("use_qk_norm", true)?.then_some(HeadNorms::Bare);
     let chunk = fields.size_or_none("attention_chunk_size")?;
@@ -54,7 +27,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     let mut mixture = MixtureConfig { gate, shared, storage, ..mixture(fields, &sizes, experts, expert)? };
     mixture.routing.normalise = false;
     mixture.routing.scores_inputs = true;
-    let mut decoder = sizes.decoder(&FAMILY, |index| {
+    let mut decoder = sizes.decoder(&row.family, |index| {
         let attention = if chunked[index] {
             let mut attention = GroupedConfig { head_norms: normed, ..attention.with_window(chunk) };
             attention.detail.chunked = chunk.map(|_| 0);
@@ -79,15 +52,9 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
 
 /// Which layers have positions, and see one chunk.
 fn chunked(fields: &Fields<'_>, sizes: &Sizes) -> Result<Vec<bool>, ConfigProblem> {
-    let listed = fields.optional_counts("no_rope_layers")?.filter(|list| !list.is_empty());
-    let every = fields.size_or("no_rope_layer_interval", 4)?;
-    let Some(listed) = listed else {
-        return sizes
-            .kinds(fields, ["full_attention", "chunked_attention"], |index| !(index + 1).is_multiple_of(every));
-    };
-    if listed.len() as u64 != sizes.layers {
-        let expected = format!("{} entries, one for each layer", sizes.layers);
-        return Err(fields.wrong("no_rope_layers", format!("a list of {}", listed.len()), expected));
+    if let Some(listed) = sizes.flags(fields, "no_rope_layers")? {
+        return Ok(listed);
     }
-    Ok(listed.iter().map(|turned| *turned != 0).collect())
+    let every = fields.size_or("no_rope_layer_interval", 4)?;
+    sizes.kinds(fields, ["full_attention", "chunked_attention"], |index| !(index + 1).is_multiple_of(every))
 }

@@ -4,25 +4,8 @@ use types::{ActivationKind, DType};
 
 use super::sizes::activation_named;
 use crate::config::fields::Fields;
-use crate::config::vision::{
-    ModuleLayout, SquareTowerConfig, SquareTowerKind, VisionConfig, VisionLanguageConfig, VisionLanguageNames,
-};
+use crate::config::vision::{SeeingFamily, SquareTowerConfig, SquareTowerKind, VisionConfig, VisionLanguageConfig};
 use crate::config::{ConfigProblem, ModelConfig};
-
-const HOME: &str = "transformers.models.llava.modeling_llava";
-
-const CLIP: VisionLanguageNames = VisionLanguageNames {
-    causal: "LlavaForConditionalGeneration",
-    home: HOME,
-    tower: "CLIPVisionModel",
-    model: "LlavaModel",
-    layout: ModuleLayout::WholeDecoder,
-};
-
-const SIGLIP: VisionLanguageNames = VisionLanguageNames { tower: "SiglipVisionModel", ..CLIP };
-
-/// Both, for the descriptions of classes.
-pub(crate) const WHOLE: [&VisionLanguageNames; 2] = [&CLIP, &SIGLIP];
 
 pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
     let text = fields.object("text_config")?;
@@ -32,9 +15,10 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfi
     let mut language = *language;
     language.tied_embeddings = text.tied(&[fields], language.tied_embeddings)?;
     let tower = tower(fields)?;
-    let names = if tower.kind == SquareTowerKind::Clip { &CLIP } else { &SIGLIP };
+    let kind = if tower.kind == SquareTowerKind::Clip { "llava" } else { "llava-siglip" };
+    let family = SeeingFamily::named(kind)?;
     let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Bf16);
-    Ok(VisionLanguageConfig { names, vision: VisionConfig::Square(tower), language, dtype })
+    Ok(VisionLanguageConfig { family, vision: VisionConfig::Square(tower), language, dtype })
 }
 
 /// Whether the file is of this class, with a vision encoder that is not known here.

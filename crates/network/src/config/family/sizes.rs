@@ -12,7 +12,7 @@ use crate::config::fields::{Fields, MOST_LAYERS};
 
 /// Most heads, and widest head, that are taken seriously.
 const MOST_HEADS: u64 = 1 << 20;
-pub(super) const WIDEST_HEAD: u64 = 1 << 20;
+pub(in crate::config) const WIDEST_HEAD: u64 = 1 << 20;
 
 /// The sizes.
 #[derive(Clone, Debug)]
@@ -33,16 +33,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Self, ConfigProblem> {
-        Self::read_with(fields, 10_000.0)
-    }
-
-    /// With the base of the angles that the family's class takes where the file states none.
-    pub(super) fn read_with(fields: &Fields<'_>, theta: f64) -> Result<Self, ConfigProblem> {
-        Self::read_inner(fields, theta, fields.size("intermediate_size")?)
-    }
-
-    /// The same with an inner width that the file states elsewhere.
+    /// With the base of the angles that the family's class takes where the file states none, and the inner width of dense
+    /// feed-forwards.
     pub(super) fn read_inner(fields: &Fields<'_>, theta: f64, intermediate: u64) -> Result<Self, ConfigProblem> {
         let heads = fields.at_most("num_attention_heads", fields.size("num_attention_heads")?, MOST_HEADS)?;
         let width = fields.size("hidden_size")?;
@@ -160,11 +152,6 @@ impl Sizes {
         GatedConfig { inner, activation: self.activation, bias: self.mlp_bias, fused: false }
     }
 
-    /// A decoder whose layers are all alike and dense.
-    pub(super) fn uniform(&self, family: &'static Family, attention: AttentionConfig) -> DecoderConfig {
-        self.decoder(family, |_| (attention, self.gated()))
-    }
-
     /// A decoder whose layers `layer` makes.
     pub(super) fn decoder(
         &self,
@@ -200,6 +187,30 @@ impl Sizes {
             part_of: None,
             left_out: Vec::new(),
         }
+    }
+
+    /// Which layers a list of numbers, one for each, has something other than zero for; absent without a list.
+    pub(super) fn flags(&self, fields: &Fields<'_>, name: &str) -> Result<Option<Vec<bool>>, ConfigProblem> {
+        let Some(listed) = fields.optional_counts(name)?.filter(|listed| !listed.is_empty()) else { return Ok(None) };
+        if listed.len() as u64 != self.layers {
+            let expected = format!("{} entries, one for each layer", self.layers);
+            return Err(fields.wrong(name, format!("a list of {}", listed.len()), expected));
+        }
+        Ok(Some(listed.iter().map(|flag| *flag != 0).collect()))
+    }
+
+    /// Which layers have rotary positions: `no_rope_layers` says 1 for those that do.
+    pub(super) fn turned(&self, fields: &Fields<'_>) -> Result<Vec<bool>, ConfigProblem> {
+        if let Some(listed) = self.flags(fields, "no_rope_layers")? {
+            return Ok(listed);
+        }
+        let every = fields.size_or("no_rope_layer_interval", 4)?;
+        Ok((0..self.layers).map(|index| !(index + 1).is_multiple_of(every)).collect())
+    }
+
+    /// Rotary positions of layers that see a window, as older files state them.
+    pub(super) fn local(&self, fields: &Fields<'_>) -> Result<RotaryConfig, ConfigProblem> {
+        rotary_of(fields, None, fields.number_or("rope_local_base_freq", 10_000.0)?, self.head_width)
     }
 
     /// Which layers attend through a window, where there are any.
@@ -254,6 +265,18 @@ impl Sizes {
         };
         types.iter().map(kind).collect()
     }
+}
+
+/// Rotary positions of layers that see everything, and of those that see a window, where the file states them apart.
+pub(super) fn angles(
+    fields: &Fields<'_>,
+    sizes: &Sizes,
+    thetas: [f64; 2],
+) -> Result<Option<[RotaryConfig; 2]>, ConfigProblem> {
+    let both = fields.optional_object("rope_parameters")?.filter(|both| both.states("full_attention"));
+    let Some(both) = both else { return Ok(None) };
+    let of = |kind: &str, theta| rotary_of(fields, both.optional_object(kind)?.as_ref(), theta, sizes.head_width);
+    Ok(Some([of("full_attention", thetas[0])?, of("sliding_attention", thetas[1])?]))
 }
 
 impl GroupedConfig {

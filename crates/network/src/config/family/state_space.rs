@@ -1,116 +1,14 @@
 //! State-space models and hybrids of them with attention: Mamba-2, Nemotron-H and Nemotron 3, Granite 4, Bamba, Jamba.
 
-use super::dense::scaled;
+use super::described::{Described, scaled};
 use super::mixture::{PLAIN_GATE, mixture};
 use super::sizes::{Sizes, WIDEST_HEAD, activation_named, rotary};
-use super::sparse::corrected;
-use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, MixtureConfig,
-    PlainConfig, SelectionNorms, SharedBlockConfig, SharedBlocksConfig, SharedConfig, StateSpaceConfig, StateSpaceKind,
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, MixtureConfig, PlainConfig,
+    SelectionNorms, SharedBlockConfig, SharedBlocksConfig, SharedConfig, StateSpaceConfig, StateSpaceKind,
 };
 use crate::config::fields::Fields;
-
-const ALONE: Definitions = Definitions {
-    layer: "y = x + mixer(norm(x)), where the mixer is a state-space layer, attention, a feed-forward or experts",
-    attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), without positions, over all cached keys and values",
-    mlp: "y = down_proj(relu(up_proj(x))^2)",
-    mixture: "y = fc2_latent_proj(sum over the chosen experts of score * expert(fc1_latent_proj(x))) + shared_experts(x), \
-              without the projections where experts work in the model's width",
-    gate: "scores = sigmoid(x W^T) in single precision; the k best experts of each token by score plus correction",
-    ..Definitions::COMMON
-};
-
-const HYBRID: Definitions = Definitions {
-    layer: "h = x + mixer(input_layernorm(x)); y = h + feed_forward(h, normed), where the mixer is mamba in most \
-            layers and self_attn in the others",
-    ..Definitions::COMMON
-};
-
-/// Names of a model whose layers have one part each.
-const fn alone(names: Names) -> Names {
-    Names {
-        model_module: "backbone",
-        embedding_module: "embeddings",
-        final_norm: "norm_f",
-        layer_norms: ["norm", "", "norm", ""],
-        attention_module: "mixer",
-        mlp_module: "mixer",
-        mixture_module: "mixer",
-        state_space_module: "mixer",
-        shared_module: "shared_experts",
-        ..names
-    }
-}
-
-pub(crate) const NEMOTRON: Family = Family {
-    home: "transformers.models.nemotron_h.modeling_nemotron_h",
-    names: Names {
-        layer: "NemotronHBlock",
-        mixture: "NemotronHMoE",
-        gate: "NemotronHTopkRouter",
-        state_space: "NemotronHMamba2Mixer",
-        gated_norm: "NemotronHRMSNormGated",
-        ..alone(names!("NemotronH"))
-    },
-    definitions: ALONE,
-};
-
-pub(crate) const MAMBA2: Family = Family {
-    home: "transformers.models.mamba2.modeling_mamba2",
-    names: Names { layer: "Mamba2Block", gated_norm: "MambaRMSNormGated", ..alone(names!("Mamba2")) },
-    definitions: ALONE,
-};
-
-pub(crate) const GRANITE: Family = Family {
-    home: "transformers.models.granitemoehybrid.modeling_granitemoehybrid",
-    names: Names {
-        mixture: "GraniteMoeHybridMoE",
-        mixture_module: "block_sparse_moe",
-        gate_module: "router",
-        mlp_module: "shared_mlp",
-        mlp_modules: ["gate_proj", "up_proj", "output_linear"],
-        fused_mlp: "input_linear",
-        shared_module: "shared_mlp",
-        shared_beside: true,
-        state_space: "GraniteMoeHybridMambaLayer",
-        gated_norm: "GraniteMoeHybridRMSNormGated",
-        ..names!("GraniteMoeHybrid")
-    },
-    definitions: HYBRID,
-};
-
-pub(crate) const BAMBA: Family = Family {
-    home: "transformers.models.bamba.modeling_bamba",
-    names: Names {
-        final_norm: "final_layernorm",
-        layer_norms: ["input_layernorm", "", "pre_ff_layernorm", ""],
-        mlp_module: "feed_forward",
-        gated_norm: "BambaRMSNormGated",
-        ..names!("Bamba")
-    },
-    definitions: HYBRID,
-};
-
-pub(crate) const JAMBA: Family = Family {
-    home: "transformers.models.jamba.modeling_jamba",
-    names: Names {
-        layer: "JambaAttentionDecoderLayer",
-        state_space_layer: Some("JambaMambaDecoderLayer"),
-        final_norm: "final_layernorm",
-        layer_norms: ["input_layernorm", "", "pre_ff_layernorm", ""],
-        mlp_module: "feed_forward",
-        mixture_module: "feed_forward",
-        gate_module: "router",
-        state_space: "JambaMambaMixer",
-        ..names!("Jamba")
-    },
-    definitions: HYBRID,
-};
-
-/// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&NEMOTRON, &MAMBA2, &MAMBA, &FALCON_MAMBA, &GRANITE, &BAMBA, &ZAMBA2, &JAMBA];
 
 /// What a layer is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,7 +19,10 @@ enum Kind {
     Mixture,
 }
 
-pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+pub(in crate::config) fn read_nemotron(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
     let kinds = nemotron_kinds(fields)?;
     let width = fields.size("hidden_size")?;
     let heads = fields.size("num_attention_heads")?;
@@ -143,12 +44,15 @@ pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderCon
         let inner = fields.size_or("moe_shared_expert_intermediate_size", 7688)?;
         let shared = Some(SharedConfig { count: None, inner, gated: false });
         let latent = fields.size_or_none("moe_latent_size")?;
-        FeedForwardConfig::Mixture(MixtureConfig { shared, latent, gated: false, ..corrected(fields, &sizes)? })
+        let mixture = row.mixture(fields, &sizes)?;
+        mixture.map_or(FeedForwardConfig::Absent, |mixture| {
+            FeedForwardConfig::Mixture(MixtureConfig { shared, latent, gated: false, ..mixture })
+        })
     } else {
         FeedForwardConfig::Absent
     };
     let plain = PlainConfig { inner: sizes.intermediate, activation: sizes.activation, bias: sizes.mlp_bias };
-    Ok(sizes.decoder(&NEMOTRON, |index| match kinds[index] {
+    Ok(sizes.decoder(&row.family, |index| match kinds[index] {
         Kind::StateSpace => (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent),
         Kind::Attention => (AttentionConfig::Grouped(attention), FeedForwardConfig::Absent),
         Kind::Mlp => (AttentionConfig::Absent, FeedForwardConfig::Plain(plain)),
@@ -263,12 +167,15 @@ pub(super) fn mamba2(fields: &Fields<'_>, named: &Mamba2Fields) -> Result<StateS
     })
 }
 
-pub(in crate::config) fn read_mamba2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+pub(in crate::config) fn read_mamba2(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
     let part = mamba2(fields, &MAMBA2_FIELDS)?;
     let (width, layers) = (fields.size("hidden_size")?, fields.layers("num_hidden_layers")?);
     let epsilon = fields.number_or("layer_norm_epsilon", 1e-5)?;
     let sizes = Sizes::stated(fields, [width, 1, 1, layers, part.inner], epsilon)?;
-    let mut decoder = sizes.decoder(&MAMBA2, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
+    let mut decoder = sizes.decoder(&row.family, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
     decoder.intermediate = None;
     if let StateSpaceKind::Heads { heads, .. } = part.kind {
         decoder.heads = heads;
@@ -276,20 +183,12 @@ pub(in crate::config) fn read_mamba2(fields: &Fields<'_>) -> Result<DecoderConfi
     Ok(decoder)
 }
 
-pub(crate) const MAMBA: Family = Family {
-    home: "transformers.models.mamba.modeling_mamba",
-    names: Names { layer: "MambaBlock", ..alone(names!("Mamba")) },
-    definitions: ALONE,
-};
-
-pub(crate) const FALCON_MAMBA: Family = Family {
-    home: "transformers.models.falcon_mamba.modeling_falcon_mamba",
-    names: Names { layer: "FalconMambaBlock", ..alone(names!("FalconMamba")) },
-    definitions: ALONE,
-};
-
 /// Mamba of the first generation; Falcon's norms what steers the scan.
-pub(in crate::config) fn read_mamba(fields: &Fields<'_>, normed: bool) -> Result<DecoderConfig, ConfigProblem> {
+pub(in crate::config) fn read_mamba(
+    fields: &Fields<'_>,
+    row: &'static Described,
+    norms: SelectionNorms,
+) -> Result<DecoderConfig, ConfigProblem> {
     let (width, layers) = (fields.size("hidden_size")?, fields.layers("num_hidden_layers")?);
     let bounded = |name: &str, default: u64| head_width(fields, name, default);
     let stated = fields.states("time_step_rank") && !fields.is_text("time_step_rank");
@@ -297,7 +196,6 @@ pub(in crate::config) fn read_mamba(fields: &Fields<'_>, normed: bool) -> Result
     let expanded = bounded("expand", 2)?.saturating_mul(width);
     let inner = fields.size_or("intermediate_size", expanded)?;
     let bias = fields.flag_or("use_bias", false)?;
-    let norms = if normed { SelectionNorms::Bare } else { SelectionNorms::Absent };
     let part = StateSpaceConfig {
         inner,
         state: bounded("state_size", 16)?,
@@ -309,23 +207,20 @@ pub(in crate::config) fn read_mamba(fields: &Fields<'_>, normed: bool) -> Result
     };
     let epsilon = fields.number_or("layer_norm_epsilon", 1e-5)?;
     let sizes = Sizes::stated(fields, [width, 1, 1, layers, inner], epsilon)?;
-    let family = if normed { &FALCON_MAMBA } else { &MAMBA };
-    let mut decoder = sizes.decoder(family, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
+    let mut decoder = sizes.decoder(&row.family, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
     decoder.intermediate = None;
     Ok(decoder)
 }
 
-pub(in crate::config) fn read_granite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
+pub(in crate::config) fn read_granite(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = row.sizes(fields)?;
     let part = mamba2(fields, &HYBRID_FIELDS)?;
-    let bias = fields.flag_or("attention_bias", false)?;
     let turned = fields.optional_text("position_embedding_type")?.is_some_and(|kind| kind == "rope");
-    let attention = GroupedConfig {
-        input_bias: bias,
-        output_bias: bias,
-        rotary: Some(sizes.rotary).filter(|_| turned),
-        ..sizes.grouped()
-    };
+    let rotary = Some(sizes.rotary).filter(|_| turned);
+    let attention = GroupedConfig { rotary, ..row.attention(fields, &sizes)? };
     let kinds = hybrid_kinds(fields, &sizes, |_| Kind::StateSpace)?;
     let always = fields.size_or("shared_intermediate_size", 1024)?;
     let fused = |inner| GatedConfig { fused: true, bias: false, ..sizes.gated_of(inner) };
@@ -337,24 +232,29 @@ pub(in crate::config) fn read_granite(fields: &Fields<'_>) -> Result<DecoderConf
             ..mixture(fields, &sizes, ("num_local_experts", experts), sizes.intermediate)?
         }),
     };
-    let mut decoder = hybrid(&sizes, &GRANITE, &kinds, (attention, part), |_| feed_forward);
+    let mut decoder = hybrid(&sizes, row, &kinds, (attention, part), |_| feed_forward);
     decoder.intermediate = Some(always);
     scaled(fields, decoder)
 }
 
-pub(in crate::config) fn read_bamba(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?.partial(fields, 0.5)?;
+pub(in crate::config) fn read_bamba(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = row.sizes(fields)?;
     let part = mamba2(fields, &HYBRID_FIELDS)?;
-    let bias = fields.flag_or("attention_bias", false)?;
-    let attention = GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() };
+    let attention = row.attention(fields, &sizes)?;
     let attends = fields.optional_counts("attn_layer_indices")?.unwrap_or_default();
     let rule = |index| if attends.contains(&index) { Kind::Attention } else { Kind::StateSpace };
     let kinds: Vec<_> = (0..sizes.layers).map(rule).collect();
-    Ok(hybrid(&sizes, &BAMBA, &kinds, (attention, part), |_| sizes.gated()))
+    Ok(hybrid(&sizes, row, &kinds, (attention, part), |_| sizes.gated()))
 }
 
 /// State-space layers, some with a block in front that they share.
-pub(in crate::config) fn read_zamba2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+pub(in crate::config) fn read_zamba2(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
     let width = fields.size("hidden_size")?;
     let inner = fields.size_or("intermediate_size", width.saturating_mul(4))?;
     let heads = fields.size("num_attention_heads")?;
@@ -397,7 +297,7 @@ pub(in crate::config) fn read_zamba2(fields: &Fields<'_>) -> Result<DecoderConfi
         rank: fields.size_or("adapter_rank", 128)?,
         adapts_attention: fields.flag_or("use_shared_attention_adapter", false)?,
     };
-    let mut decoder = sizes.decoder(&ZAMBA2, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
+    let mut decoder = sizes.decoder(&row.family, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
     decoder.shared = Some(SharedBlocksConfig { layers: shared, block });
     Ok(decoder)
 }
@@ -413,24 +313,11 @@ const ZAMBA_FIELDS: Mamba2Fields = Mamba2Fields {
     conv_bias: "use_conv_bias",
 };
 
-pub(crate) const ZAMBA2: Family = Family {
-    home: "transformers.models.zamba2.modeling_zamba2",
-    names: Names {
-        layer: "Zamba2MambaDecoderLayer",
-        final_norm: "final_layernorm",
-        state_space: "Zamba2MambaMixer",
-        gated_norm: "Zamba2RMSNormGated",
-        ..names!("Zamba2")
-    },
-    definitions: Definitions {
-        layer: "y = x + mamba(input_layernorm(x)), to whose input some layers add linear(block(x, embeddings)), of a \
-                block of attention and a feed-forward that they share",
-        ..Definitions::COMMON
-    },
-};
-
-pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
+pub(in crate::config) fn read_jamba(
+    fields: &Fields<'_>,
+    row: &'static Described,
+) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = row.sizes(fields)?;
     let bounded = |name: &str, default: u64| head_width(fields, name, default);
     let rank = if fields.is_text("mamba_dt_rank") || !fields.states("mamba_dt_rank") {
         sizes.width.div_ceil(16)
@@ -459,7 +346,7 @@ pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig
     gate.gate = PLAIN_GATE;
     gate.routing.normalise = false;
     let [period, offset] = every("expert", [2, 1])?;
-    Ok(hybrid(&sizes, &JAMBA, &kinds, (attention, part), |index| {
+    Ok(hybrid(&sizes, row, &kinds, (attention, part), |index| {
         if index % period == offset && experts > 1 { FeedForwardConfig::Mixture(gate) } else { sizes.gated() }
     }))
 }
@@ -487,22 +374,16 @@ fn hybrid_kinds(fields: &Fields<'_>, sizes: &Sizes, rule: impl Fn(u64) -> Kind) 
 
 fn hybrid(
     sizes: &Sizes,
-    family: &'static Family,
+    row: &'static Described,
     kinds: &[Kind],
     (attention, part): (GroupedConfig, StateSpaceConfig),
     feed_forward: impl Fn(u64) -> FeedForwardConfig,
 ) -> DecoderConfig {
-    let mut decoder = sizes.uniform(family, AttentionConfig::Absent);
-    decoder.layers = kinds
-        .iter()
-        .zip(0..)
-        .map(|(kind, index)| LayerConfig {
-            attention: match kind {
-                Kind::Attention => AttentionConfig::Grouped(attention),
-                _ => AttentionConfig::StateSpace(part),
-            },
-            feed_forward: feed_forward(index),
-        })
-        .collect();
-    decoder
+    sizes.decoder(&row.family, |index| {
+        let attention = match kinds[index] {
+            Kind::Attention => AttentionConfig::Grouped(attention),
+            _ => AttentionConfig::StateSpace(part),
+        };
+        (attention, feed_forward(index as u64))
+    })
 }

@@ -1,198 +1,194 @@
-//! Decoders that differ from Llama by switches: a row of data for each, and one reader for all.
+//! Decoders that differ from Llama by switches: a row of `families.txt` for each, and one reader for all.
 //!
 //! Biases and norms, where they stand, how positions are told apart, whether the feed-forward is gated or a mixture: a row
 //! says what its published class does. A family that needs a part of its own has a reader of its own.
 
-mod base;
-mod rows;
+mod more;
+mod switches;
 
-pub(in crate::config) use rows::rows;
+use std::sync::LazyLock;
 
-use types::{ActivationKind, RotaryLayout};
+pub(super) use more::scaled;
+use switches::{Angles, Attention, Bare, Experts, FeedForward, Groups, Positions, Stored, Switches, Windows};
+use types::RotaryLayout;
 
-use super::Family;
-use super::mixture::{mixture, shared};
-use super::sizes::{Sizes, activation_of};
+use super::deepseek::{groups, latent, method_groups, with_indexer};
+use super::sizes::{Sizes, activation_of, angles};
+use super::{Family, mixture, shared};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GateConfig, GatedConfig, GroupedConfig, HeadNorms,
-    MixtureConfig, NormKind, NormPlacement, OutputGate, PlainConfig, PositionsConfig, SharedConfig,
+    AttentionConfig, DecoderConfig, ExpertStorage, FeedForwardConfig, GateConfig, GatedConfig, GroupedConfig,
+    MixtureConfig, PlainConfig, PositionsConfig, RotaryConfig, SharedConfig,
 };
 use crate::config::fields::Fields;
+use crate::config::table::{Columns, Row};
 
-/// A family as switches.
+/// A family as a row.
 #[derive(Debug)]
 pub(in crate::config) struct Described {
     /// `model_type` of its files.
-    pub(in crate::config) model_type: &'static str,
+    pub(in crate::config) kind: &'static str,
     /// Names of its classes and modules.
     pub(in crate::config) family: Family,
-    norm: NormKind,
-    placement: NormPlacement,
-    /// A flag that puts attention and feed-forward side by side.
-    parallel_if: Option<&'static str>,
-    /// Biases of the projections into attention, out of it, and of the feed-forward.
-    biases: [Switch; 3],
-    head_bias: bool,
-    fused: Option<FusedOrder>,
-    /// How queries and keys are normed, and whether.
-    head_norms: (HeadNorms, Switch),
-    positions: Positions,
-    /// A flag that leaves one head of keys and values for all queries; set unless the file says otherwise.
-    one_key_head_if: Option<&'static str>,
-    gate: Option<OutputGate>,
-    feed_forward: FeedForward,
-    /// The nonlinearity, where the file names none.
-    activation: ActivationKind,
+    /// What reads it: `switches`, or a reader of its own; `nothing` where the row is only names.
+    pub(in crate::config) reader: &'static str,
+    has: Switches,
     experts: Option<Experts>,
-    /// Which layers see a window, where the file lists none.
-    windows: Windows,
-    /// What is left, for families with factors of their own.
-    more: fn(&Fields<'_>, DecoderConfig) -> Result<DecoderConfig, ConfigProblem>,
 }
 
-/// Whether a part is there.
-#[derive(Clone, Copy, Debug)]
-enum Switch {
-    Never,
-    Always,
-    /// If that flag is set, which has this default.
-    If(&'static str, bool),
+/// The table.
+pub(in crate::config) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Row::all(include_str!("../families.txt")));
+
+/// Every family of decoders.
+pub(in crate::config) fn rows() -> &'static [Described] {
+    static ALL: LazyLock<Vec<Described>> = LazyLock::new(|| ROWS.iter().filter_map(Described::of).collect());
+    &ALL
 }
 
-/// How positions are told apart.
-#[derive(Clone, Copy, Debug)]
-enum Positions {
-    /// That part of each head is rotated, or as many elements as `rotary_dim` says.
-    Rotary(f64, RotaryLayout),
-    /// A table, behind so many rows that no position uses.
-    Learned(u64),
-    /// A bias on scores, or fixed waves: nothing that is kept.
-    Computed,
+/// The row of a `model_type`, or of another name that only rows go by.
+pub(in crate::config) fn row(kind: &str) -> Result<&'static Described, ConfigProblem> {
+    let unknown = || ConfigProblem::UnknownArchitecture { asked: kind.to_owned(), nearest: None, missing: Vec::new() };
+    rows().iter().find(|row| row.kind == kind).ok_or_else(unknown)
 }
 
-/// The dense feed-forward.
-#[derive(Clone, Copy, Debug)]
-enum FeedForward {
-    Gated,
-    /// Gated, one projection for gate and up.
-    Fused,
-    Plain,
-}
-
-/// Where experts stand, and how they are chosen.
-#[derive(Clone, Copy, Debug)]
-struct Experts {
-    /// Fields that say how many there are; how wide one is; how many every token passes through.
-    count: &'static [&'static str],
-    inner: &'static [&'static str],
-    shared: &'static [&'static str],
-    /// The field that says how wide those are together, where one does.
-    shared_inner: &'static [&'static str],
-    gate: GateConfig,
-    /// Whether scores of the chosen ones sum to one, where the file does not say.
-    normalised: bool,
-    /// Dense layers at the front: the fields that say how many, and the default.
-    dense: (&'static [&'static str], u64),
-    /// Dense layers that `mlp_only_layers` lists, and those where the file lists none.
-    dense_listed: Option<&'static [u64]>,
-}
-
-/// Which layers see a window.
-#[derive(Clone, Copy, Debug)]
-enum Windows {
-    /// None of them.
-    None,
-    /// All of them.
-    All,
-    /// Those that `layer_types` names.
-    Listed,
-    /// All but every so many, which have no rotary positions where the flag is set.
-    AllBut { every: &'static str, default: u64, bare: bool },
-}
-
-impl Switch {
-    fn is_on(self, fields: &Fields<'_>) -> Result<bool, ConfigProblem> {
-        match self {
-            Self::Never => Ok(false),
-            Self::Always => Ok(true),
-            Self::If(name, default) => fields.flag_or(name, default),
-        }
-    }
-}
-
-/// Reads a file of a family.
-pub(in crate::config) fn read(fields: &Fields<'_>, row: &'static Described) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = row.sizes(fields)?;
-    let attention = row.attention(fields, &sizes)?;
-    let feed_forward = row.dense(fields, &sizes)?;
-    let (mixes, experts) = match row.experts {
-        None => (vec![false; sizes.layers as usize], feed_forward),
-        Some(experts) => experts.read(fields, &sizes)?,
-    };
-    let (sliding, window) = row.windows(fields, &sizes)?;
-    let bare = matches!(row.windows, Windows::AllBut { bare: true, .. });
-    let mut decoder = sizes.decoder(&row.family, |index| {
-        // Without windows every layer has positions.
-        let rotary = attention.rotary.filter(|_| !bare || window.is_none() || sliding[index]);
-        let attention = GroupedConfig { rotary, ..attention }.with_window(window.filter(|_| sliding[index]));
-        (AttentionConfig::Grouped(attention), if mixes[index] { experts } else { feed_forward })
-    });
-    decoder.norm.kind = row.norm;
-    decoder.norm.placement = row.placement;
-    if row.parallel_if.map_or(Ok(false), |flag| fields.flag_or(flag, false))? {
-        decoder.norm.placement = NormPlacement::Parallel { both: false };
-    }
-    decoder.head_bias = row.head_bias;
-    decoder.logit_softcap = fields.optional_number("final_logit_softcapping")?;
-    if let Positions::Learned(first) = row.positions {
-        decoder.positions = Some(PositionsConfig { rows: fields.size("max_position_embeddings")? + first, first });
-    }
-    (row.more)(fields, decoder)
+/// Reads a file whose family has a row of switches under this name.
+pub(in crate::config) fn read_as(fields: &Fields<'_>, kind: &str) -> Result<DecoderConfig, ConfigProblem> {
+    row(kind)?.read(fields)
 }
 
 impl Described {
-    fn sizes(&self, fields: &Fields<'_>) -> Result<Sizes, ConfigProblem> {
-        let width = fields.size("hidden_size")?;
-        let four = width.saturating_mul(4);
+    fn of(row: &Row) -> Option<Self> {
+        let experts = Experts::of(row)?;
+        Some(Self {
+            kind: row.kind,
+            family: Family::of(row)?,
+            reader: row.get("reader")?,
+            has: Switches::of(row)?,
+            experts: (!experts.count.is_empty()).then_some(experts),
+        })
+    }
+
+    /// Reads a file by its switches.
+    pub(in crate::config) fn read(&'static self, fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+        let has = &self.has;
+        let sizes = self.sizes(fields)?;
+        let attention = self.attention(fields, &sizes)?;
+        let (sliding, window) = self.windows(fields, &sizes)?;
+        let rotary = self.rotary(fields, &sizes, &sliding, window)?;
+        let latent = if has.attention == Attention::Latent { Some(latent(fields, &sizes)?) } else { None };
+        let feed_forwards = self.feed_forwards(fields, &sizes)?;
+        let decoder = sizes.decoder(&self.family, |index| {
+            let window = window.filter(|_| sliding[index]);
+            let grouped = GroupedConfig { rotary: rotary[index], ..attention }.with_window(window);
+            (latent.map_or(AttentionConfig::Grouped(grouped), AttentionConfig::Latent), feed_forwards[index])
+        });
+        self.finished(fields, decoder)
+    }
+
+    /// With the norms, factors and positions of the family, and what else it has.
+    pub(super) fn finished(
+        &self,
+        fields: &Fields<'_>,
+        mut decoder: DecoderConfig,
+    ) -> Result<DecoderConfig, ConfigProblem> {
+        let has = &self.has;
+        decoder.norm.kind = has.norm;
+        decoder.norm.placement = has.placement;
+        if let Some((flag, default)) = has.parallel_if
+            && fields.flag_or(flag, default)?
+        {
+            decoder.norm.placement = has.parallel;
+        }
+        decoder.head_bias = has.head_bias.is_on(fields)?;
+        decoder.logit_softcap = fields.optional_number("final_logit_softcapping")?;
+        decoder.embedding_scale = has.scaled_embeddings.is_on(fields)?.then(|| (decoder.width as f64).sqrt());
+        if let Positions::Learned(first) = has.positions {
+            decoder.positions = Some(PositionsConfig { rows: fields.size("max_position_embeddings")? + first, first });
+        }
+        if let Some(sizes) = has.indexer {
+            decoder = with_indexer(fields, decoder, sizes, has.indexer_pairs.is_on(fields)?)?;
+        }
+        (has.more.0)(fields, decoder)
+    }
+
+    /// Its sizes, with what the class takes where the file says nothing.
+    pub(super) fn sizes(&self, fields: &Fields<'_>) -> Result<Sizes, ConfigProblem> {
+        let has = &self.has;
         let inner = match fields.optional_size_of(&["intermediate_size", "n_inner", "ffn_dim"])? {
             Some(inner) => inner,
-            None if self.experts.is_some() => fields.size_or("moe_intermediate_size", four)?,
-            None => four,
+            // Without dense layers nothing else says how wide a feed-forward is.
+            None if self.experts.is_some_and(|experts| experts.dense == (None, 0)) => {
+                fields.size("moe_intermediate_size")?
+            }
+            None if has.four => fields.size("hidden_size")?.saturating_mul(4),
+            None => fields.size("intermediate_size")?,
         };
-        let mut sizes = Sizes::read_inner(fields, 10_000.0, inner)?;
-        sizes.activation = activation_of(fields)?.unwrap_or(self.activation);
-        sizes.mlp_bias = self.biases[2].is_on(fields)?;
-        if let Some(flag) = self.one_key_head_if
+        let mut sizes = Sizes::read_inner(fields, fields.number_or("rotary_emb_base", has.theta)?, inner)?;
+        sizes.activation = activation_of(fields)?.unwrap_or(has.activation);
+        sizes.tied_embeddings = fields.ties(has.ties)?;
+        sizes.mlp_bias = has.biases[2].is_on(fields)?;
+        if let Some(flag) = has.one_key_head_if
             && fields.flag_or(flag, true)?
         {
             sizes.key_value_heads = 1;
         }
-        if let Positions::Rotary(part, layout) = self.positions {
-            sizes = sizes.partial(fields, part)?;
+        if has.positions == Positions::Rotary {
+            sizes = sizes.partial(fields, fields.number_or("rotary_pct", has.rotated)?)?;
             if let Some(width) = fields.optional_size("rotary_dim")? {
                 sizes.rotary.width = fields.at_most("rotary_dim", width, sizes.head_width)?;
             }
-            sizes.rotary.form.layout = layout;
+            sizes.rotary.form.layout = self.layout();
         }
         Ok(sizes)
     }
 
-    fn attention(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, ConfigProblem> {
-        let attention = sizes.grouped();
-        Ok(GroupedConfig {
-            input_bias: self.biases[0].is_on(fields)?,
-            output_bias: self.biases[1].is_on(fields)?,
-            fused: self.fused,
-            head_norms: self.head_norms.1.is_on(fields)?.then_some(self.head_norms.0),
-            gate: self.gate,
-            rotary: attention.rotary.filter(|_| matches!(self.positions, Positions::Rotary(..))),
-            ..attention
-        })
+    fn layout(&self) -> RotaryLayout {
+        if self.has.pairs { RotaryLayout::Interleaved } else { RotaryLayout::Halves }
+    }
+
+    /// Plain attention with the biases, norms and factors of the family.
+    pub(super) fn attention(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<GroupedConfig, ConfigProblem> {
+        let has = &self.has;
+        let mut attention = GroupedConfig {
+            input_bias: has.biases[0].is_on(fields)?,
+            output_bias: has.biases[1].is_on(fields)?,
+            fused: has.fused,
+            head_norms: has.head_norms.1.is_on(fields)?.then_some(has.head_norms.0),
+            gate: has.gate,
+            ..sizes.grouped()
+        };
+        attention.detail.sinks = has.sinks;
+        if has.query_scalar {
+            attention.scale = 1.0 / fields.number_or("query_pre_attn_scalar", 256.0)?.sqrt();
+        }
+        if has.softcap {
+            attention.detail.softcap = fields.optional_number("attn_logit_softcapping")?;
+        }
+        Ok(attention)
+    }
+
+    /// The feed-forward of each layer.
+    pub(super) fn feed_forwards(
+        &self,
+        fields: &Fields<'_>,
+        sizes: &Sizes,
+    ) -> Result<Vec<FeedForwardConfig>, ConfigProblem> {
+        let dense = self.dense(fields, sizes)?;
+        let mixture = self.mixture(fields, sizes)?.map(FeedForwardConfig::Mixture);
+        let mixes = match &self.experts {
+            None => vec![false; sizes.layers as usize],
+            Some(experts) => experts.mixes(fields, sizes)?,
+        };
+        Ok(mixes.into_iter().map(|mixes| mixture.filter(|_| mixes).unwrap_or(dense)).collect())
+    }
+
+    /// The experts, where there are any.
+    pub(super) fn mixture(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<Option<MixtureConfig>, ConfigProblem> {
+        self.experts.map(|experts| experts.read(fields, sizes)).transpose()
     }
 
     fn dense(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<FeedForwardConfig, ConfigProblem> {
-        Ok(match self.feed_forward {
+        Ok(match self.has.feed_forward {
             FeedForward::Gated => sizes.gated(),
             FeedForward::Fused => {
                 FeedForwardConfig::Gated(GatedConfig { fused: true, ..sizes.gated_of(sizes.intermediate) })
@@ -200,47 +196,99 @@ impl Described {
             FeedForward::Plain => FeedForwardConfig::Plain(PlainConfig {
                 inner: sizes.intermediate,
                 activation: sizes.activation,
-                bias: self.biases[2].is_on(fields)?,
+                bias: self.has.biases[2].is_on(fields)?,
             }),
         })
     }
 
     fn windows(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<(Vec<bool>, Option<u64>), ConfigProblem> {
-        let window = match self.windows {
-            Windows::None => None,
-            _ => fields.size_or_none("sliding_window")?,
-        };
-        let sliding = match self.windows {
-            Windows::None => vec![false; sizes.layers as usize],
+        let kind = self.has.windows;
+        if kind == Windows::Nowhere || !self.has.windows_if.is_on(fields)? {
+            return Ok((vec![false; sizes.layers as usize], None));
+        }
+        let window = fields.size_or_none("sliding_window")?;
+        let first = || fields.count_or("max_window_layers", 28);
+        let sliding = match kind {
+            Windows::Nowhere | Windows::Everywhere => vec![true; sizes.layers as usize],
             Windows::All => sizes.sliding_through(fields, window, |_| true)?,
             Windows::Listed => sizes.sliding_through(fields, window, |_| false)?,
-            Windows::AllBut { every, default, .. } => {
-                let every = if fields.is_text(every) { default } else { fields.size_or(every, default)? };
-                sizes.sliding_through(fields, window, |index| !(index + 1).is_multiple_of(every))?
+            Windows::AllBut => {
+                let every = self.every(fields)?;
+                sizes.sliding_through(fields, window, |index| every > 0 && !(index + 1).is_multiple_of(every))?
+            }
+            Windows::From => {
+                let first = first()?;
+                sizes.sliding_through(fields, window, |index| index >= first)?
+            }
+            Windows::EvenBefore => {
+                let last = first()?;
+                sizes.sliding_through(fields, window, |index| index.is_multiple_of(2) && index < last)?
             }
         };
         Ok((sliding, window))
     }
+
+    /// Of how many layers one sees everything. Some files write a pattern of letters in its place.
+    fn every(&self, fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
+        match self.has.every {
+            (Some(name), default) if !fields.is_text(name) => fields.count_or(name, default),
+            (_, default) => Ok(default),
+        }
+    }
+
+    /// Rotary positions of each layer.
+    fn rotary(
+        &self,
+        fields: &Fields<'_>,
+        sizes: &Sizes,
+        sliding: &[bool],
+        window: Option<u64>,
+    ) -> Result<Vec<Option<RotaryConfig>>, ConfigProblem> {
+        if self.has.positions != Positions::Rotary {
+            return Ok(vec![None; sliding.len()]);
+        }
+        let turned = match self.has.bare {
+            Bare::Nowhere => vec![true; sliding.len()],
+            // Without windows every layer has positions.
+            Bare::Seeing => sliding.iter().map(|sliding| *sliding || window.is_none()).collect(),
+            Bare::Listed => sizes.turned(fields)?,
+        };
+        let [far, near] = match self.has.angles {
+            Angles::Same => [sizes.rotary; 2],
+            Angles::Stated => angles(fields, sizes, [self.has.theta; 2])?.unwrap_or([sizes.rotary; 2]),
+            Angles::Local => match angles(fields, sizes, [self.has.theta, 10_000.0])? {
+                Some(both) => both,
+                None => [sizes.rotary, sizes.local(fields)?],
+            },
+        };
+        let of = |(sliding, turned): (&bool, bool)| turned.then_some(if *sliding { near } else { far });
+        Ok(sliding.iter().zip(turned).map(of).collect())
+    }
 }
 
 impl Experts {
-    /// Which layers have experts, and those.
-    fn read(self, fields: &Fields<'_>, sizes: &Sizes) -> Result<(Vec<bool>, FeedForwardConfig), ConfigProblem> {
+    fn read(self, fields: &Fields<'_>, sizes: &Sizes) -> Result<MixtureConfig, ConfigProblem> {
         let inner = fields.first_size_of(self.inner)?;
         let count = (self.count[0], fields.size_of(self.count)?);
-        let stated = |names: &[&str], default: u64| {
-            let name = names.iter().find(|name| fields.states(name)).or(names.first());
-            name.map_or(Ok(default), |name| fields.count_or(name, default))
+        let shared_count = || {
+            let name = self.shared.iter().find(|name| fields.states(name)).or(self.shared.first());
+            name.map_or(Ok(0), |name| fields.count_or(name, self.unsaid))
         };
-        let always = match self.shared_inner.first() {
-            None => shared(stated(self.shared, u64::from(!self.shared.is_empty()))?, inner),
+        let always = match self.shared_inner {
+            None => shared(shared_count()?, inner),
             Some(name) => {
                 let inner = fields.count_or(name, 0)?;
-                (inner > 0).then_some(SharedConfig { count: None, inner, gated: false })
+                (inner > 0).then_some(SharedConfig { count: None, inner, gated: self.weighed })
             }
         };
-        let mut mixture = MixtureConfig { gate: self.gate, shared: always, ..mixture(fields, sizes, count, inner)? };
-        mixture.routing.normalise = fields.flag_or("norm_topk_prob", self.normalised)?;
+        let mut mixture = MixtureConfig {
+            gate: self.gate(fields, count)?,
+            shared: always,
+            storage: self.storage(fields)?,
+            ..mixture(fields, sizes, count, inner)?
+        };
+        mixture.expert.fused = self.storage == Stored::Fused;
+        mixture.routing.normalise = self.normalised.is_on(fields)?;
         for name in [
             "routed_scaling_factor",
             "route_scale",
@@ -250,15 +298,77 @@ impl Experts {
         ] {
             mixture.routing.scale *= fields.number_or(name, 1.0)?;
         }
-        let first = stated(self.dense.0, self.dense.1)?;
-        let listed = match self.dense_listed {
-            None => Vec::new(),
-            Some(default) => fields.optional_counts("mlp_only_layers")?.unwrap_or_else(|| default.to_vec()),
+        Ok(mixture)
+    }
+
+    fn gate(&self, fields: &Fields<'_>, experts: (&str, u64)) -> Result<GateConfig, ConfigProblem> {
+        Ok(GateConfig {
+            scores: self.scores,
+            single_precision: self.single_precision,
+            bias: self.gate_bias,
+            correction: self.correction,
+            groups: match self.groups {
+                Groups::None => None,
+                Groups::Two => Some(groups(fields, 2, experts)?),
+                Groups::Method => method_groups(fields, experts)?,
+                Groups::Several => match fields.optional_size("n_group")? {
+                    None | Some(1) => None,
+                    Some(_) => Some(groups(fields, 2, experts)?),
+                },
+            },
+        })
+    }
+
+    fn storage(&self, fields: &Fields<'_>) -> Result<ExpertStorage, ConfigProblem> {
+        Ok(match self.storage {
+            Stored::Listed | Stored::Fused => ExpertStorage::Listed,
+            Stored::Stacked => ExpertStorage::Stacked {
+                limit: fields.number_or("swiglu_limit", 7.0)?,
+                alpha: fields.number_or("swiglu_alpha", 1.702)?,
+            },
+        })
+    }
+
+    /// Which layers have experts.
+    fn mixes(&self, fields: &Fields<'_>, sizes: &Sizes) -> Result<Vec<bool>, ConfigProblem> {
+        if let Some(name) = self.flags
+            && let Some(listed) = sizes.flags(fields, name)?
+        {
+            return Ok(listed);
+        }
+        let first = self.dense.0.map_or(Ok(self.dense.1), |name| fields.count_or(name, self.dense.1))?;
+        let last = self.last.map_or(Ok(-1), |name| fields.integer_or(name, -1))?;
+        let listed = match self.listed {
+            false => Vec::new(),
+            true => fields.optional_counts("mlp_only_layers")?.unwrap_or_else(|| self.unlisted.to_vec()),
         };
-        let every = if self.dense_listed.is_some() { fields.size_or("decoder_sparse_step", 1)? } else { 1 };
-        let mixes = sizes.listed(fields, "mlp_layer_types", ["dense", "sparse"], |index| {
-            index >= first && !listed.contains(&index) && (index + 1).is_multiple_of(every)
-        })?;
-        Ok((mixes, FeedForwardConfig::Mixture(mixture)))
+        let every = self.every.map_or(Ok(1), |name| fields.size_or(name, 1))?;
+        sizes.listed(fields, "mlp_layer_types", ["dense", "sparse"], |index| {
+            let is_inside = index >= first && (last < 0 || index <= last.unsigned_abs());
+            is_inside && !listed.contains(&index) && (index + 1).is_multiple_of(every)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::decoder::NormPlacement;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let known = [
+            crate::config::names::Names::KEYS,
+            Switches::KEYS,
+            Experts::KEYS,
+            &["package", "home", "computed", "reader"],
+        ];
+        for row in ROWS.iter() {
+            assert_eq!(row.unknown(&known), [""; 0], "{}", row.kind);
+            assert!(Described::of(row).is_some(), "a value of {} is missing or wrong", row.kind);
+        }
+        assert!(rows().len() > 120, "{}", rows().len());
+        let is_parallel = |row: &Described| matches!(row.has.parallel, NormPlacement::Parallel { .. });
+        assert!(rows().iter().all(is_parallel));
     }
 }
