@@ -4,13 +4,13 @@
 use std::io::Write;
 use std::path::Path;
 
-use collect::CollectError;
 use collect::run::Bundle;
 use flate2::{Compression, GzBuilder};
+use types::UserError;
 
 fn read(bytes: &[u8]) -> bool {
     let name = Path::new("x.llmperf");
-    let whole = |bytes: &[u8]| -> Result<(), CollectError> {
+    let whole = |bytes: &[u8]| -> Result<(), UserError> {
         let mut bundle = Bundle::open(name, bytes)?;
         let listed = bundle.index().members().count();
         for file in bundle.index().members() {

@@ -1,6 +1,7 @@
-//! Names of kernels, as a compiler or anybody else writes them: read in a trace, made readable and shortened, without growing much.
+//! Names of kernels, as a compiler or anybody else writes them: read in a trace, made readable, shortened and
+//! classified, without growing much.
 
-use analysis::kernel::{function_name, short_name};
+use analysis::kernel::{classify, function_name, short_name, sums_up_products};
 use ingest::torch::{TorchSettings, read};
 
 /// What must hold for any input; whether it became more readable.
@@ -13,6 +14,7 @@ pub(crate) fn check(name: &str) -> bool {
     let settings = TorchSettings { threads: 1, chunk_bytes: None, largest_event_bytes: 1 << 20 };
     let Ok(trace) = read("trace.json", trace.as_bytes(), &settings) else { return false };
     for (_, readable) in trace.timeline.names.iter() {
+        let _ = (classify(readable), sums_up_products(readable), classify(name));
         let (short, function) = (short_name(readable), function_name(readable));
         assert!(short.len() <= readable.len() + LONGER && function.len() <= readable.len(), "{short} of {readable}");
     }

@@ -84,6 +84,20 @@ fn a_model_wider_than_any_memory_is_refused_before_it_is_built() {
     assert!(output.stderr.contains("of memory is free"), "{}", output.stderr);
 }
 
+#[test]
+fn a_model_that_does_not_fit_into_the_address_space_is_refused_before_it_is_built() {
+    let scratch = Scratch::new();
+    // 3.8 GB of weights.
+    let config = r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 5504,
+        "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 16, "vocab_size": 32000,
+        "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
+        "tie_word_embeddings": false, "torch_dtype": "float32"}"#;
+    fs::write(scratch.path("large.json"), config).unwrap();
+    let output = limited(&scratch, &["profile", "--engine", "native", "--model", "large.json", "--out", "run"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("but only 2.56 GB of memory is free"), "{}", output.stderr);
+}
+
 /// A part of a PNG file: its length, its kind, its content and a checksum.
 fn chunk(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut sum = flate2::Crc::new();

@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 use half::{bf16, f16};
 use types::{
     Bytes, BytesPerSecond, CalibratedRate, Calibration, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos,
-    NumberSource, Peak, SchemaTag, Source,
+    NumberSource, Peak, SchemaTag, Source, UserError,
 };
 
 use crate::disturbance::{SchedulerTimes, UNDISTURBED};
-use crate::{CollectError, environment};
+use crate::environment;
+use crate::error::not_calibrated;
 
 /// How much to measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +44,7 @@ pub struct CalibrationSettings {
 }
 
 impl Default for CalibrationSettings {
-    /// About a second in total: four element types and the copy.
+    /// About a second in total: three element types and the copy.
     fn default() -> Self {
         Self {
             threads: threads(),
@@ -82,12 +83,12 @@ pub fn processor_name() -> String {
 }
 
 /// Measures this machine; `progress` is told what is being measured.
-pub fn measure(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -> Result<Calibration, CollectError> {
+pub fn measure(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -> Result<Calibration, UserError> {
     let threads = settings.threads.max(1);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|error| CollectError::Calibration { what: "threads".into(), reason: error.to_string() })?;
+        .map_err(|error| not_calibrated("threads", &error.to_string()))?;
     let mut matrix = Vec::new();
     let mut thread_share = None;
     for (dtype, measure) in PRODUCTS {
@@ -97,10 +98,8 @@ pub fn measure(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -
         thread_share = thread_share.or(share);
     }
     let memory = environment::memory();
-    let memory_bytes = memory.total_bytes.ok_or_else(|| CollectError::Calibration {
-        what: "memory".into(),
-        reason: "the system does not report its size".into(),
-    })?;
+    let memory_bytes =
+        memory.total_bytes.ok_or_else(|| not_calibrated("memory", "the system does not report its size"))?;
     let size = copy::Size::choose(settings.copy_bytes, &memory);
     progress(&format!("measuring: copy of {} MiB, {threads} threads", size.bytes >> 20));
     let copy_samples_ns = pool.install(|| copy::measure(&size, settings))?;
@@ -125,7 +124,7 @@ pub fn ensure(
     store: &Store,
     settings: &CalibrationSettings,
     progress: &mut dyn FnMut(&str),
-) -> Result<AvailableCalibration, CollectError> {
+) -> Result<AvailableCalibration, UserError> {
     let (kept, unreadable) = match store.read(&processor_name(), settings.threads) {
         Ok(Some(calibration)) if warning(&calibration).is_none() => {
             return Ok(AvailableCalibration { calibration, measured_now: false, note: None });
@@ -148,8 +147,7 @@ pub fn ensure(
             break;
         }
     }
-    let calibration = calibration
-        .ok_or_else(|| CollectError::Calibration { what: "rates".into(), reason: "nothing was measured".into() })?;
+    let calibration = calibration.ok_or_else(|| not_calibrated("rates", "nothing was measured"))?;
     let not_kept = store.write(&calibration).err().map(|error| error.to_string());
     let unreliable = warning(&calibration).map(|reason| format!("the measured rates are unreliable: {reason}"));
     let notes: Vec<String> = [unreadable, not_kept, unreliable].into_iter().flatten().collect();
@@ -199,7 +197,7 @@ pub fn hardware(calibration: &Calibration) -> Hardware {
         .map(|rate| Peak {
             dtype: rate.dtype,
             unit: ComputeUnit::Matrix,
-            accumulate: Some(if rate.dtype == DType::Fp64 { DType::Fp64 } else { DType::Fp32 }),
+            accumulate: Some(DType::Fp32),
             flops: rate.flops,
             source: SOURCE.to_owned(),
             note: Some(format!("measured: {}, best of {}", rate.method, rate.samples_ns.len())),
@@ -242,23 +240,22 @@ fn vendor(model: &str) -> &'static str {
 }
 
 /// One measured element type, and the share of the time its threads really ran.
-type Measure = fn(DType, &CalibrationSettings) -> Result<(CalibratedRate, Option<f64>), CollectError>;
+type Measure = fn(DType, &CalibrationSettings) -> Result<(CalibratedRate, Option<f64>), UserError>;
 
 /// The element types that networks are computed in.
-const PRODUCTS: [(DType, Measure); 4] = [
-    (DType::Fp32, measure_gemm::<gemm::NativeGemm<f32>>),
-    (DType::Fp16, measure_gemm::<gemm::NativeGemm<f16>>),
+const PRODUCTS: [(DType, Measure); 3] = [
+    (DType::Fp32, measure_gemm::<gemm::SingleGemm>),
+    (DType::Fp16, measure_gemm::<gemm::WidenedGemm<f16>>),
     (DType::Bf16, measure_gemm::<gemm::WidenedGemm<bf16>>),
-    (DType::Fp64, measure_gemm::<gemm::NativeGemm<f64>>),
 ];
 
 /// Finds the side that takes long enough, then measures it.
 fn measure_gemm<P: gemm::Gemm>(
     dtype: DType,
     settings: &CalibrationSettings,
-) -> Result<(CalibratedRate, Option<f64>), CollectError> {
-    let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} GEMM"), reason };
-    let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix size to try".to_owned()))?;
+) -> Result<(CalibratedRate, Option<f64>), UserError> {
+    let wrong = |reason: &str| not_calibrated(&format!("{dtype} GEMM"), reason);
+    let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix size to try"))?;
     let mut found = false;
     for side in settings.sides.iter().copied() {
         let mut matrices = P::new(side);
@@ -282,7 +279,7 @@ fn measure_gemm<P: gemm::Gemm>(
         })?;
         let share = SchedulerTimes::of_this_process().share_since(before);
         if let Some(reason) = failure {
-            return Err(wrong(reason));
+            return Err(wrong(&reason));
         }
         // Each of the side^2 results is `side` multiply-adds of two operations.
         let work = Flops::new(2 * (side as u128).pow(3));
@@ -290,32 +287,25 @@ fn measure_gemm<P: gemm::Gemm>(
         let flops = FlopsPerSecond::new((work / best(&samples_ns)?.as_seconds()).get().round());
         return Ok((CalibratedRate { dtype, flops, method: P::method(side), samples_ns }, share));
     }
-    Err(wrong("no matrix size to try".to_owned()))
+    Err(wrong("no matrix size to try"))
 }
 
 /// Repeats a round and keeps every time.
-fn rounds(settings: &CalibrationSettings, mut round: impl FnMut() -> Duration) -> Result<Vec<Nanos>, CollectError> {
+fn rounds(settings: &CalibrationSettings, mut round: impl FnMut() -> Duration) -> Result<Vec<Nanos>, UserError> {
     let started = Instant::now();
     let mut samples = Vec::new();
     while samples.len() < settings.rounds_least.max(1)
         || samples.len() < settings.rounds_most && started.elapsed() < settings.budget
     {
         let spent = Nanos::from_duration(round()).filter(|spent| *spent > Nanos::ZERO);
-        samples.push(spent.ok_or_else(|| CollectError::Calibration {
-            what: "timing".into(),
-            reason: "a round took zero time; the clock is unreliable".into(),
-        })?);
+        samples.push(spent.ok_or_else(|| not_calibrated("timing", "a round took zero time; the clock is unreliable"))?);
     }
     Ok(samples)
 }
 
 /// The shortest time: everything that disturbs a measurement makes it longer.
-fn best(samples: &[Nanos]) -> Result<Nanos, CollectError> {
-    samples
-        .iter()
-        .copied()
-        .min()
-        .ok_or_else(|| CollectError::Calibration { what: "timing".into(), reason: "no round was run".into() })
+fn best(samples: &[Nanos]) -> Result<Nanos, UserError> {
+    samples.iter().copied().min().ok_or_else(|| not_calibrated("timing", "no round was run"))
 }
 
 fn time(work: impl FnOnce()) -> Duration {
@@ -346,7 +336,7 @@ mod tests {
         let mut said = Vec::new();
         let calibration = measure(&small(), &mut |text| said.push(text.to_owned())).unwrap();
         let measured: Vec<DType> = calibration.matrix.iter().map(|rate| rate.dtype).collect();
-        assert_eq!(measured, [DType::Fp32, DType::Fp16, DType::Bf16, DType::Fp64]);
+        assert_eq!(measured, [DType::Fp32, DType::Fp16, DType::Bf16]);
         for rate in &calibration.matrix {
             assert_eq!(rate.samples_ns.len(), 2, "{}", rate.dtype);
             let best = rate.samples_ns.iter().min().unwrap().as_seconds().get();
@@ -441,7 +431,7 @@ mod tests {
         let rate = hardware.peak(DType::Fp32, ComputeUnit::Matrix).unwrap();
         assert_eq!(rate.flops, calibration.matrix[0].flops);
         assert_eq!(hardware.peak(DType::Fp32, ComputeUnit::Vector), None, "what was not measured is absent");
-        assert_eq!(hardware.peak(DType::Fp64, ComputeUnit::Matrix).unwrap().accumulate, Some(DType::Fp64));
+        assert_eq!(hardware.peak(DType::Bf16, ComputeUnit::Matrix).unwrap().accumulate, Some(DType::Fp32));
         assert!(hardware.peaks.iter().all(|peak| hardware.sources.contains_key(&peak.source)));
         assert!(hardware.number_sources.values().all(|number| hardware.sources.contains_key(&number.source)));
     }

@@ -23,7 +23,7 @@ mod user_folder;
 mod whole_file;
 
 pub use command::{Command, Output, command_line};
-pub use error::CollectError;
+pub use error::{bundle_exists, still_running};
 pub use opener::open_file;
 pub use secret::{MASK, WrittenArguments, masked, masked_always, without_tokens, write_arguments};
 pub use whole_file::write_whole;

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use llm_perf_collect::CollectError;
+use llm_perf_collect::UserError;
 use llm_perf_collect::run::{Outcome, RunFolder, RunRequest, StoredRun, find_run, list_runs};
 use tempfile::TempDir;
-use types::{Failure, FileProblemKind, RunList, RunListing, RunState, RunStatus, SchemaTag};
+use types::{Failure, FileProblemKind, RunList, RunListing, RunState, RunStatus, SchemaTag, UserError};
 
 fn request(root: &Path) -> RunRequest {
     RunRequest {
@@ -24,7 +24,7 @@ fn new_run() -> (TempDir, RunFolder) {
     (root, folder)
 }
 
-fn with_out(root: &Path, out: PathBuf) -> Result<RunFolder, CollectError> {
+fn with_out(root: &Path, out: PathBuf) -> Result<RunFolder, UserError> {
     RunFolder::create(RunRequest { out: Some(out), ..request(root) })
 }
 
@@ -43,8 +43,8 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// The message without the part of the path that changes from run to run.
-fn said(error: &CollectError, root: &Path) -> String {
-    let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+fn said(error: &UserError, root: &Path) -> String {
+    let hint: String = error.hints.iter().map(|hint| format!("\nhint: {hint}")).collect();
     format!("{error}{hint}").replace(root.to_str().unwrap(), "ROOT")
 }
 
@@ -113,7 +113,7 @@ fn a_replacement_that_fails_leaves_the_old_file_and_no_other() {
             Err(std::io::ErrorKind::StorageFull.into())
         })
         .unwrap_err();
-    assert!(error.hint().unwrap().contains("free some space"), "{error}");
+    assert!(error.hints[0].contains("free some space"), "{error}");
     assert_eq!(names(folder.path()), ["manifest.json", "metrics.json"]);
     folder.end_step("two").unwrap();
     assert_eq!(listed(&folder), ["metrics.json"]);
@@ -226,7 +226,7 @@ fn an_unwritable_place_is_named_with_the_way_out() {
     {
         let error = RunFolder::create(request).unwrap_err();
         assert!(error.to_string().starts_with("cannot create folder /sys/run"), "{error}");
-        assert_eq!(error.hint().unwrap(), "use a writable folder; `--out DIR` sets the run folder");
+        assert_eq!(error.hints[0], "use a writable folder; `--out DIR` sets the run folder");
     }
 }
 
@@ -317,7 +317,7 @@ fn a_root_that_is_not_there_has_no_runs_and_a_file_is_no_root() {
     assert_eq!(list_runs(&root.path().join("absent")).unwrap(), []);
     let file = root.path().join("file");
     fs::write(&file, b"").unwrap();
-    assert!(matches!(list_runs(&file), Err(CollectError::Io { action: "list", .. })));
+    assert!(list_runs(&file).unwrap_err().message.starts_with("cannot list"));
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn a_run_that_is_resumed_removes_nothing_behind_a_link() {
     folder.fail("stopped").unwrap();
     let run = StoredRun::open(&path).unwrap();
     let refused = RunFolder::resume(&run, &["logs"]).unwrap_err();
-    assert!(matches!(refused, CollectError::NotPlain { .. }), "{refused}");
+    assert!(refused.message.contains("not a plain"), "{refused}");
     assert!(refused.to_string().contains("logs"), "{refused}");
     assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "mine");
 }

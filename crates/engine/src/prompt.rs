@@ -5,24 +5,37 @@
 //! the page in their places, in its own order.
 
 use network::deepseek_ocr::image_tokens;
+use types::UserError;
 
 use crate::tokenizer::IMAGE_MARK;
-use crate::{InputError, PageImages, PromptData, Tokenizer};
+use crate::{PageImages, PromptData, Tokenizer};
 
 /// Ids of `text` with the page in the place of its `<image>`. White space around the text is dropped, as published.
-pub fn build(tokenizer: &Tokenizer, text: &str, page: Option<PageImages>) -> Result<PromptData, InputError> {
+pub fn build(tokenizer: &Tokenizer, text: &str, page: Option<PageImages>) -> Result<PromptData, UserError> {
     let text = text.trim();
     let marks = text.matches(IMAGE_MARK).count();
+    let wrong = |what: &str| UserError::failed(format!("the prompt {text:?} {what}"));
     let mut ids = Vec::from_iter(tokenizer.bos());
     let mut places = 0..0;
     match (&page, text.split_once(IMAGE_MARK)) {
         (None, None) => ids.extend(tokenizer.encode(text)?),
-        (None, Some(_)) => return Err(InputError::MarkWithoutPage { prompt: text.into() }),
-        (Some(_), None) => return Err(InputError::PageWithoutMark { prompt: text.into() }),
-        (Some(_), Some(_)) if marks > 1 => return Err(InputError::SeveralMarks { prompt: text.into(), marks }),
+        (None, Some(_)) => {
+            return Err(
+                wrong("has <image>, but no page is given").hint("add a page, or remove <image> from the prompt")
+            );
+        }
+        (Some(_), None) => {
+            return Err(wrong("has no <image>, so there is no place for the page")
+                .hint("add <image> to the prompt where the page belongs"));
+        }
+        (Some(_), Some(_)) if marks > 1 => {
+            let message = format!("has <image> {marks} times; only one page is allowed");
+            return Err(wrong(&message).hint("keep one <image> in the prompt"));
+        }
         (Some(page), Some((before, after))) => {
             let Some(image) = tokenizer.image() else {
-                return Err(InputError::NoImageToken { tokenizer: tokenizer.name().into() });
+                let message = format!("{} has no <image> token, so it cannot encode a page", tokenizer.name());
+                return Err(UserError::failed(message).hint("use the tokenizer.json that belongs to the model"));
             };
             ids.extend(tokenizer.encode(before)?);
             let begin = ids.len();
@@ -44,8 +57,6 @@ fn tokens(page: &PageImages) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use types::Failure;
-
     use super::*;
     use crate::ImageBatch;
 
@@ -101,6 +112,6 @@ mod tests {
         assert_eq!(error.to_string(), r#"the prompt "<image>\nFree OCR." has <image>, but no page is given"#);
         let error = build(&tokenizer(), "<image> <image>", Some(page([1, 1]))).unwrap_err();
         assert_eq!(error.to_string(), r#"the prompt "<image> <image>" has <image> 2 times; only one page is allowed"#);
-        assert!(error.hint().is_some());
+        assert_eq!(error.hints, ["keep one <image> in the prompt"]);
     }
 }

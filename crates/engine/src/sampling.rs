@@ -2,9 +2,7 @@
 //!
 //! Follows the order of Hugging Face's generation: repeated n-grams are ruled out first, then temperature, then top-p.
 
-use types::Random;
-
-use crate::InputError;
+use types::{Random, UserError};
 
 /// How tokens are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,28 +33,32 @@ pub struct Sampler {
 
 impl Sampler {
     /// A sampler with these settings.
-    pub fn new(settings: SamplingSettings) -> Result<Self, InputError> {
+    pub fn new(settings: SamplingSettings) -> Result<Self, UserError> {
         let SamplingSettings { temperature, top_p, seed, .. } = settings;
         if !temperature.is_finite() || temperature < 0.0 {
-            return Err(InputError::SettingOutOfRange {
-                setting: "temperature",
-                value: temperature,
-                range: "0 or more",
-            });
+            return Err(UserError::failed(format!("temperature is {temperature}; expected 0 or more")));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(InputError::SettingOutOfRange { setting: "top_p", value: top_p, range: "above 0, at most 1" });
+            return Err(UserError::failed(format!("top_p is {top_p}; expected above 0, at most 1")));
         }
         Ok(Self { settings, numbers: Random::new(seed) })
     }
 
     /// The token that follows `history` (prompt and generated tokens); of equally likely ones the lowest id.
-    pub fn next(&mut self, logits: &[f32], history: &[i64]) -> Result<i64, InputError> {
+    pub fn next(&mut self, logits: &[f32], history: &[i64]) -> Result<i64, UserError> {
         if let Some(token) = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY) {
-            return Err(InputError::NotANumber { token, value: logits[token], position: history.len() });
+            let (value, position) = (logits[token], history.len());
+            return Err(UserError::failed(format!("the logit of token {token} at position {position} is {value}"))
+                .hint("the weights are damaged, or too large for the element type; try float32"));
         }
         let banned = banned(history, self.settings.no_repeat_ngram_size);
-        let best = most_likely(logits, &banned).ok_or(InputError::NothingLeft { position: history.len() })?;
+        let best = most_likely(logits, &banned).ok_or_else(|| {
+            let position = history.len();
+            UserError::failed(format!(
+                "no token can be sampled at position {position}: all are excluded or have zero probability"
+            ))
+            .hint("raise no_repeat_ngram_size, or set it to 0")
+        })?;
         let chosen = if self.settings.temperature == 0.0 { best } else { self.draw(logits, &banned, best) };
         Ok(chosen as i64)
     }
@@ -252,7 +254,7 @@ mod tests {
                 match sampler.next(&[3.0, 2.5, 2.0, 1.5, 1.0, 0.5], &history) {
                     Ok(token) => history.push(token),
                     Err(error) => {
-                        prop_assert!(matches!(error, InputError::NothingLeft { .. }), "{}", error);
+                        prop_assert!(error.message.starts_with("no token can be sampled"), "{}", error);
                         break;
                     }
                 }

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use network::config::without_infinities;
 use serde_json::Value;
-
-use crate::InputError;
+use types::UserError;
 
 /// What marks an image in a text, and the name of its token.
 pub const IMAGE_MARK: &str = "<image>";
@@ -51,15 +50,18 @@ const LANGUAGE_PARTS: [&str; 2] = ["language_config", "text_config"];
 /// Most bytes of a tokenizer; the largest published ones have a thirtieth of it. What is named may be a device without an end.
 const LARGEST_FILE: u64 = 1 << 30;
 
-fn read(path: &Path) -> Result<Vec<u8>, InputError> {
-    crate::file::read(path, LARGEST_FILE).map_err(|reason| InputError::Unreadable { path: path.into(), reason })
+const OWN: &str = "use the tokenizer.json that belongs to the model";
+
+fn read(path: &Path) -> Result<Vec<u8>, UserError> {
+    crate::file::read(path, LARGEST_FILE).map_err(UserError::io("read", path))
 }
 
 impl SpecialIds {
     /// The ids that a model's `config.json` names. One that is absent or null stays unknown.
-    pub fn from_config(path: &Path) -> Result<Self, InputError> {
+    pub fn from_config(path: &Path) -> Result<Self, UserError> {
         let bytes = read(path)?;
-        let wrong = |reason: String| InputError::NotAConfiguration { path: path.into(), reason };
+        let wrong =
+            |reason: String| UserError::failed(format!("{} is not a model configuration: {reason}", path.display()));
         let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
         let config: Value =
             serde_json::from_str(&without_infinities(&text)).map_err(|error| wrong(error.to_string()))?;
@@ -67,7 +69,7 @@ impl SpecialIds {
             let parts = LANGUAGE_PARTS.iter().filter_map(|part| config.get(part));
             std::iter::once(&config).chain(parts).filter_map(|part| part.get(key)).find(|value| !value.is_null())
         };
-        let ids = |key: &str| -> Result<Vec<i64>, InputError> {
+        let ids = |key: &str| -> Result<Vec<i64>, UserError> {
             let values = match named(key) {
                 None => &[][..],
                 Some(Value::Array(values)) => values,
@@ -82,27 +84,31 @@ impl SpecialIds {
 
 impl Tokenizer {
     /// The tokenizer of a published model: `tokenizer.json` and `config.json` of a folder.
-    pub fn from_folder(folder: &Path) -> Result<Self, InputError> {
+    pub fn from_folder(folder: &Path) -> Result<Self, UserError> {
         let special = SpecialIds::from_config(&folder.join("config.json"))?;
         Self::from_file(&folder.join("tokenizer.json"), special)
     }
 
     /// The tokenizer of a `tokenizer.json`, which does not say itself which of its tokens are BOS and EOS.
-    pub fn from_file(path: &Path, special: SpecialIds) -> Result<Self, InputError> {
+    pub fn from_file(path: &Path, special: SpecialIds) -> Result<Self, UserError> {
         let bytes = read(path)?;
         let inner = tokenizers::Tokenizer::from_bytes(bytes)
-            .map_err(|error| InputError::NotATokenizer { path: path.into(), reason: error.to_string() })?;
+            .map_err(|error| UserError::failed(format!("{} is not a tokenizer: {error}", path.display())).hint(OWN))?;
         let image = inner.token_to_id(IMAGE_MARK).map(i64::from);
         Ok(Self { kind: Kind::File(Box::new(inner)), name: path.display().to_string(), special, image })
     }
 
     /// A token for each byte, for models with synthetic weights: it needs no file and gives every text a length that
     /// is easy to predict. Reversible from 260 ids on; below, several bytes share an id.
-    pub fn bytes(vocabulary: u64) -> Result<Self, InputError> {
+    pub fn bytes(vocabulary: u64) -> Result<Self, UserError> {
         let ids = i64::try_from(vocabulary).unwrap_or(i64::MAX);
         let usable = ids - FIRST_BYTE - 1;
         if usable < 1 {
-            return Err(InputError::VocabularyTooSmall { vocabulary, least: FIRST_BYTE as u64 + 2 });
+            let least = FIRST_BYTE + 2;
+            return Err(UserError::failed(format!(
+                "a vocabulary of {vocabulary} is too small for the byte tokenizer, which needs {least} ids"
+            ))
+            .hint("use a model with a larger vocabulary"));
         }
         Ok(Self {
             kind: Kind::Bytes { usable: usable.min(BYTES) },
@@ -133,7 +139,7 @@ impl Tokenizer {
     }
 
     /// Ids of a text, without BOS and EOS.
-    pub fn encode(&self, text: &str) -> Result<Vec<i64>, InputError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<i64>, UserError> {
         match &self.kind {
             Kind::Bytes { usable } => Ok(text.bytes().map(|byte| FIRST_BYTE + i64::from(byte) % usable).collect()),
             Kind::File(inner) => {
@@ -144,7 +150,7 @@ impl Tokenizer {
     }
 
     /// Text of ids, without special tokens. What stands for no text is shown as the replacement character.
-    pub fn decode(&self, ids: &[i64]) -> Result<String, InputError> {
+    pub fn decode(&self, ids: &[i64]) -> Result<String, UserError> {
         match &self.kind {
             Kind::Bytes { .. } => {
                 let is_special = |id: i64| (0..FIRST_BYTE).contains(&id) || self.image == Some(id);
@@ -159,7 +165,7 @@ impl Tokenizer {
                     .iter()
                     .map(|id| u32::try_from(*id).ok().filter(|id| inner.id_to_token(*id).is_some()))
                     .collect();
-                let parts: Result<Vec<String>, InputError> = known
+                let parts: Result<Vec<String>, UserError> = known
                     .split(Option::is_none)
                     .map(|part| part.iter().flatten().copied().collect::<Vec<u32>>())
                     .map(|part| inner.decode(&part, true).map_err(|error| self.failed(error)))
@@ -169,8 +175,8 @@ impl Tokenizer {
         }
     }
 
-    fn failed(&self, error: tokenizers::Error) -> InputError {
-        InputError::TokenizerFailed { tokenizer: self.name.clone(), reason: error.to_string() }
+    fn failed(&self, error: tokenizers::Error) -> UserError {
+        UserError::failed(format!("{} failed: {error}", self.name)).hint(OWN)
     }
 }
 

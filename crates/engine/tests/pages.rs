@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use llm_perf_engine::InputError;
 use llm_perf_engine::image::{ImageSettings, Page, RgbImage, crop_grid, decode, measure, prepare, thumbnail};
 use sha2::{Digest, Sha256};
-use types::Failure;
 
 fn pillow(name: &str) -> Vec<u8> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pillow");
@@ -70,9 +68,8 @@ fn the_name_does_not_decide_the_format() {
 #[test]
 fn a_text_file_is_not_an_image() {
     let error = decode("notes.png", b"Dear reader,\nthis is a letter.").unwrap_err();
-    assert!(matches!(error, InputError::NotAnImage { .. }));
     assert_eq!(error.to_string(), r#"notes.png is not an image: it starts with "Dear reader,\nthi""#);
-    assert!(error.hint().is_some());
+    assert_eq!(error.hints, ["remove the file from the inputs"]);
 }
 
 #[test]
@@ -91,7 +88,7 @@ fn a_truncated_jpeg_is_refused_wherever_it_is_cut() {
     let bytes = jpeg(64, 64);
     for length in [bytes.len() / 2, bytes.len() - 1] {
         let error = decode("page.jpg", &bytes[..length]).unwrap_err();
-        assert!(matches!(error, InputError::TruncatedImage { .. }), "{error}");
+        assert!(error.to_string().starts_with("page.jpg is truncated"), "{error}");
         assert!(error.to_string().contains(&format!("ends after {length} bytes")), "{error}");
     }
     for length in 1..bytes.len() {
@@ -113,7 +110,7 @@ fn a_truncated_png_is_refused_wherever_it_is_cut() {
 fn a_png_without_pixels_is_refused() {
     let mut bytes = png(1, 1);
     bytes[16..20].copy_from_slice(&[0; 4]);
-    assert!(matches!(decode("none.png", &bytes), Err(InputError::DamagedImage { .. })));
+    assert!(decode("none.png", &bytes).unwrap_err().message.starts_with("none.png is a damaged PNG image"));
 }
 
 #[test]
@@ -136,7 +133,7 @@ fn an_image_past_the_limits_is_refused_before_it_is_decoded() {
     bytes[20..24].copy_from_slice(&30_000_u32.to_be_bytes());
     let checksum = checksum(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&checksum.to_be_bytes());
-    assert!(matches!(decode("bomb.png", &bytes), Err(InputError::ImageTooLarge { .. })));
+    assert!(decode("bomb.png", &bytes).unwrap_err().message.starts_with("bomb.png has 30000 x 30000 pixels"));
 }
 
 /// The checksum of a PNG chunk.

@@ -8,7 +8,6 @@ mod pipeline;
 mod runner;
 mod verb;
 
-pub use collect::CollectError;
 pub use collect::open_file;
 pub use collect::process::StopRequest;
 pub use collect::run::{RunIndex, RunRequest};

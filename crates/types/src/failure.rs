@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt::{self, Display};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// How the program ends. The numbers are part of the command line's contract and never change meaning.
@@ -81,7 +81,28 @@ impl UserError {
     /// A file that the system refuses: what was tried, and on which.
     pub fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |reason| Self::failed(format!("cannot {action} {}: {reason}", path.display()))
+        move |reason| {
+            let failed = Self::failed(format!("cannot {action} {}: {reason}", path.display()));
+            // Those two change nothing, so that another output folder would not help.
+            let changes = !["read", "list"].contains(&action);
+            match reason.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    failed.hint("free some space, or write the run to another disk with `--out DIR`")
+                }
+                ErrorKind::FileTooLarge if changes => {
+                    failed.hint("lift the file size limit with `ulimit -f unlimited`")
+                }
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if changes => {
+                    failed.hint("use a writable folder; `--out DIR` sets the run folder")
+                }
+                ErrorKind::NotADirectory => failed.hint("part of that path is a file; choose another folder"),
+                // What a folder is made below is a file.
+                ErrorKind::AlreadyExists if action == "create folder" => {
+                    failed.hint("part of that path is a file; choose another folder")
+                }
+                _ => failed,
+            }
+        }
     }
 
     /// A file that the user named and that cannot be read.
@@ -119,6 +140,8 @@ impl Display for UserError {
         f.write_str(&self.message)
     }
 }
+
+impl Error for UserError {}
 
 /// Every error of the crates below, with everything beneath it as causes.
 impl<F: Failure> From<F> for UserError {

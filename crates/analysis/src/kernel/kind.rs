@@ -24,23 +24,23 @@ pub struct KernelKind {
     pub tile: Option<Tile>,
 }
 
-/// Most names that are remembered, and most bytes of one.
-const MOST_NAMES: usize = 1 << 16;
-const LONGEST_NAME: usize = 1 << 9;
+/// Most bytes of names that are remembered: those of PyTorch have a kilobyte.
+const MOST_BYTES: usize = 16 << 20;
 
 thread_local! {
-    /// What names tell that were asked for before: a run asks ten times for each, and the rules are many.
-    static KNOWN: RefCell<HashMap<Box<str>, KernelKind>> = RefCell::default();
+    /// What names tell that were asked for before, and the bytes of these names: a run asks for each kernel, and the rules are many.
+    static KNOWN: RefCell<(HashMap<Box<str>, KernelKind>, usize)> = RefCell::default();
 }
 
 /// All that the name of a kernel tells.
 pub fn classify(name: &str) -> KernelKind {
-    if let Some(kind) = KNOWN.with_borrow(|known| known.get(name).copied()) {
+    if let Some(kind) = KNOWN.with_borrow(|(known, _)| known.get(name).copied()) {
         return kind;
     }
     let kind = classify_anew(name);
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() < MOST_NAMES && name.len() <= LONGEST_NAME {
+    KNOWN.with_borrow_mut(|(known, bytes)| {
+        if *bytes + name.len() <= MOST_BYTES {
+            *bytes += name.len();
             known.insert(name.into(), kind);
         }
     });

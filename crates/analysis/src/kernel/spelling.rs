@@ -110,10 +110,13 @@ fn of_mangled(mangled: &str) -> Spelling {
     spelling
 }
 
+/// Digits of the largest number of a reference, in base 36. A name made of nothing but their beginnings would take quadratic time.
+const LONGEST: usize = 13;
+
 /// Length of what stands at the start of a mangled name and is no word. The numbers of references (`S5_`, `T0_`) and of
 /// literals (`Li256E`) are no lengths of words.
 fn skipped(rest: &str) -> usize {
-    let number = |from: usize| rest[from..].bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let number = |from: usize| rest[from..].bytes().take(LONGEST).take_while(u8::is_ascii_alphanumeric).count();
     let digits = |from: usize| rest[from..].bytes().take_while(u8::is_ascii_digit).count();
     match rest.as_bytes() {
         [b'S' | b'T', b'0'..=b'9' | b'A'..=b'Z', ..] if rest[1 + number(1)..].starts_with('_') => 2 + number(1),

@@ -262,19 +262,20 @@ fn is_short(gap: Span) -> bool {
 
 /// When the work of each call started that launched several pieces.
 fn begun(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> HashMap<(ThreadId, Nanos), Nanos> {
-    let mut first: HashMap<u32, (Nanos, u32)> = HashMap::new();
+    // Most calls launch one piece: those are counted, and only the others are looked up.
+    let mut pieces = vec![0u8; timeline.calls.len()];
+    for call in rows.iter().filter_map(|row| launch[*row as usize]) {
+        pieces[call as usize] = pieces[call as usize].saturating_add(1);
+    }
+    let mut begun = HashMap::new();
     for row in rows {
-        if let Some(call) = launch[*row as usize] {
-            let start = timeline.work[*row as usize].start;
-            let (first, pieces) = first.entry(call).or_insert((start, 0));
-            (*first, *pieces) = ((*first).min(start), *pieces + 1);
+        if let Some(call) = launch[*row as usize].filter(|call| pieces[*call as usize] > 1) {
+            let (call, start) = (&timeline.calls[call as usize], timeline.work[*row as usize].start);
+            let first = begun.entry((call.thread, call.start)).or_insert(start);
+            *first = start.min(*first);
         }
     }
-    let several = first.into_iter().filter(|(_, (_, pieces))| *pieces > 1);
-    several
-        .map(|(call, (first, _))| (&timeline.calls[call as usize], first))
-        .map(|(call, first)| ((call.thread, call.start), first))
-        .collect()
+    begun
 }
 
 /// Divides spans without calls. Operators and Python functions show that the host worked, functions that wait that it did not. Between
@@ -403,7 +404,7 @@ fn first_operators(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) ->
         others.entry(operator.name).or_default().push(operator.duration);
     }
     let mut launches: BTreeMap<ThreadId, Vec<Nanos>> = BTreeMap::new();
-    if !firsts.is_empty() {
+    if firsts.iter().any(Option::is_some) {
         for call in rows.iter().filter_map(|row| launch[*row as usize]).map(|call| &timeline.calls[call as usize]) {
             launches.entry(call.thread).or_default().push(call.start);
         }

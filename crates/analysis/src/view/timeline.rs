@@ -1,10 +1,10 @@
 //! Where the rows of a timeline belong, as its page and its export show it.
 
-use types::timeline::Timeline;
+use types::timeline::{DeviceWork, Timeline, WorkKind};
 use types::view::{NamedSpan, Places, TimelineView, WorkModules, WorkPlace};
 
 use crate::attribution::{Attribution, StageInstance};
-use crate::kernel::family_of_work;
+use crate::kernel::{Family, family_of_work};
 use crate::time::Span;
 use crate::{idle_stretches, placed_steps};
 
@@ -14,8 +14,18 @@ pub fn timeline<'a>(
     attribution: &'a Attribution,
     modules: &'a WorkModules,
 ) -> TimelineView<'a> {
+    let family = move |work: &DeviceWork| family_of_work(work.kind, timeline.name(work.name));
+    // A trace has millions of kernels and few names.
+    let mut families: Vec<Option<Family>> = vec![None; timeline.names.len()];
+    for work in timeline.work.iter().filter(|work| work.kind == WorkKind::Kernel) {
+        families[work.name.index()].get_or_insert_with(|| family(work));
+    }
+    let family_of = move |work: &DeviceWork| {
+        let known = families[work.name.index()].filter(|_| work.kind == WorkKind::Kernel);
+        known.unwrap_or_else(|| family(work))
+    };
     let place = move |row: usize| WorkPlace {
-        family: family_of_work(timeline.work[row].kind, timeline.name(timeline.work[row].name)).name(),
+        family: family_of(&timeline.work[row]).name(),
         launch: attribution.launch[row],
         operator: attribution.operator[row],
         range: attribution.range[row].map(|range| range.0),

@@ -4,10 +4,10 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 
 use rayon::prelude::*;
-use types::{MemoryInfo, Nanos};
+use types::{MemoryInfo, Nanos, UserError};
 
 use super::{CalibrationSettings, rounds, time};
-use crate::CollectError;
+use crate::error::not_calibrated;
 
 /// Bytes that are copied even where the caches are small.
 const LEAST_BYTES: usize = 256 << 20;
@@ -79,8 +79,8 @@ fn read_size(text: &str) -> Option<usize> {
 }
 
 /// Copies, on the threads of the pool this is called in.
-pub(super) fn measure(size: &Size, settings: &CalibrationSettings) -> Result<Vec<Nanos>, CollectError> {
-    let wrong = |reason: &str| CollectError::Calibration { what: "copy".into(), reason: reason.to_owned() };
+pub(super) fn measure(size: &Size, settings: &CalibrationSettings) -> Result<Vec<Nanos>, UserError> {
+    let wrong = |reason: &str| not_calibrated("copy", reason);
     let words = (size.bytes / 8).max(1);
     let piece = words.div_ceil(settings.threads.max(1));
     let no_memory = || wrong("could not allocate memory");

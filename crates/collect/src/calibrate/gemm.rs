@@ -2,6 +2,7 @@
 //! threads of rayon.
 
 use gemm_common::Parallelism;
+use gemm_f32::gemm::f32::get_gemm_fn;
 use half::{bf16, f16};
 
 /// Whole numbers from -3 to 3, in an order without a short period. Their products and sums are exact in every element
@@ -26,73 +27,12 @@ pub(super) trait Gemm {
     fn method(side: usize) -> String;
 }
 
-/// A GEMM of the library: rows and columns of the result and the length of a dot product; each matrix with its column and row
-/// strides, the result first; whether the result is read; factors of the result and of the product; whether matrices are
-/// conjugated, which means nothing here; threads.
-type Kernel<T> = unsafe fn(
-    usize,
-    usize,
-    usize,
-    *mut T,
-    isize,
-    isize,
-    bool,
-    *const T,
-    isize,
-    isize,
-    *const T,
-    isize,
-    isize,
-    T,
-    T,
-    bool,
-    bool,
-    bool,
-    Parallelism,
-);
-
-/// An element the kernels take as it is.
-pub(super) trait Element: Copy + Send + Sync + 'static {
-    const ZERO: Self;
-    const ONE: Self;
-    const POISON: Self;
-    /// What happens to the element inside the kernel, for the record.
-    const NOTE: &'static str;
-    fn of(number: i8) -> Self;
-    fn value(self) -> f64;
-    fn kernel() -> Kernel<Self>;
-}
-
-macro_rules! element {
-    ($type:ty, $zero:expr, $one:expr, $kernel:path, $note:literal) => {
-        impl Element for $type {
-            const ZERO: Self = $zero;
-            const ONE: Self = $one;
-            const POISON: Self = <$type>::NAN;
-            const NOTE: &'static str = $note;
-            fn of(number: i8) -> Self {
-                number.into()
-            }
-            fn value(self) -> f64 {
-                self.into()
-            }
-            fn kernel() -> Kernel<Self> {
-                $kernel()
-            }
-        }
-    };
-}
-
-element!(f32, 0.0, 1.0, gemm_f32::gemm::f32::get_gemm_fn, "");
-element!(f64, 0.0, 1.0, gemm_f64::gemm::f64::get_gemm_fn, "");
-element!(f16, f16::ZERO, f16::ONE, gemm_f16::gemm::f16::get_gemm_fn, ", widened to fp32 inside the kernel");
-
-/// A GEMM of elements the kernels take as they are.
-pub(super) struct NativeGemm<T> {
+/// A GEMM of single precision, which the kernels take as it is.
+pub(super) struct SingleGemm {
     side: usize,
-    left: Vec<T>,
-    right: Vec<T>,
-    result: Vec<T>,
+    left: Vec<f32>,
+    right: Vec<f32>,
+    result: Vec<f32>,
 }
 
 /// The number at one place of the left and of the right matrix; different strides, so that the two are not each other's
@@ -134,13 +74,13 @@ fn check(side: usize, found: impl Fn(usize) -> f64) -> Result<(), String> {
     Ok(())
 }
 
-impl<T: Element> Gemm for NativeGemm<T> {
+impl Gemm for SingleGemm {
     fn new(side: usize) -> Self {
         Self {
             side,
-            left: fill(side, |row, column| T::of(left_number(row, column))),
-            right: fill(side, |row, column| T::of(right_number(row, column))),
-            result: vec![T::ZERO; side * side],
+            left: fill(side, |row, column| left_number(row, column).into()),
+            right: fill(side, |row, column| right_number(row, column).into()),
+            result: vec![0.0; side * side],
         }
     }
 
@@ -152,7 +92,7 @@ impl<T: Element> Gemm for NativeGemm<T> {
         // SAFETY: each matrix has side x side elements in rows of `side`, which transposed is what the sizes (side, side,
         // side), column strides `side` and row strides 1 describe; the result overlaps neither operand.
         unsafe {
-            T::kernel()(
+            get_gemm_fn()(
                 side,
                 side,
                 side,
@@ -166,8 +106,8 @@ impl<T: Element> Gemm for NativeGemm<T> {
                 self.left.as_ptr(),
                 rows,
                 1,
-                T::ZERO,
-                T::ONE,
+                0.0,
+                1.0,
                 false,
                 false,
                 false,
@@ -178,57 +118,71 @@ impl<T: Element> Gemm for NativeGemm<T> {
 
     fn poison(&mut self) {
         for (row, column) in checked_places(self.side) {
-            self.result[row * self.side + column] = T::POISON;
+            self.result[row * self.side + column] = f32::NAN;
         }
     }
 
     fn check(&self) -> Result<(), String> {
-        check(self.side, |place| self.result[place].value())
+        check(self.side, |place| self.result[place].into())
     }
 
     fn method(side: usize) -> String {
-        format!("gemm {side}x{side}x{side}{}", T::NOTE)
+        format!("gemm {side}x{side}x{side}")
     }
 }
 
-/// A GEMM of elements the kernels do not know: both operands are widened to fp32 and the result narrowed on every
-/// call, which is how such a tensor has to be multiplied.
+/// An element of half the bytes.
+pub(super) trait Half: Copy + Into<f32> {
+    fn narrow(value: f32) -> Self;
+}
+
+impl Half for f16 {
+    fn narrow(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+}
+
+impl Half for bf16 {
+    fn narrow(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+}
+
+/// A GEMM of elements that are multiplied in single precision: both operands are widened and the result narrowed on every call,
+/// which is how such a tensor has to be multiplied.
 pub(super) struct WidenedGemm<T> {
     left: Vec<T>,
     right: Vec<T>,
-    wide: NativeGemm<f32>,
+    wide: SingleGemm,
     result: Vec<T>,
 }
 
-impl Gemm for WidenedGemm<bf16> {
+impl<T: Half> Gemm for WidenedGemm<T> {
     fn new(side: usize) -> Self {
-        Self {
-            left: fill(side, |row, column| bf16::from(left_number(row, column))),
-            right: fill(side, |row, column| bf16::from(right_number(row, column))),
-            wide: NativeGemm::new(side),
-            result: vec![bf16::ZERO; side * side],
-        }
+        let wide = SingleGemm::new(side);
+        let narrow = |numbers: &[f32]| numbers.iter().map(|number| T::narrow(*number)).collect();
+        Self { left: narrow(&wide.left), right: narrow(&wide.right), result: narrow(&wide.result), wide }
     }
 
     fn run(&mut self, threads: usize) {
-        let widen = |wide: &mut [f32], narrow: &[bf16]| {
-            wide.iter_mut().zip(narrow).for_each(|(wide, narrow)| *wide = narrow.to_f32());
+        let widen = |wide: &mut [f32], narrow: &[T]| {
+            wide.iter_mut().zip(narrow).for_each(|(wide, narrow)| *wide = (*narrow).into());
         };
         widen(&mut self.wide.left, &self.left);
         widen(&mut self.wide.right, &self.right);
         self.wide.run(threads);
-        self.result.iter_mut().zip(&self.wide.result).for_each(|(narrow, wide)| *narrow = bf16::from_f32(*wide));
+        self.result.iter_mut().zip(&self.wide.result).for_each(|(narrow, wide)| *narrow = T::narrow(*wide));
     }
 
     fn poison(&mut self) {
         for (row, column) in checked_places(self.wide.side) {
-            self.result[row * self.wide.side + column] = bf16::NAN;
+            self.result[row * self.wide.side + column] = T::narrow(f32::NAN);
         }
         self.wide.poison();
     }
 
     fn check(&self) -> Result<(), String> {
-        check(self.wide.side, |place| self.result[place].into())
+        check(self.wide.side, |place| f64::from(self.result[place].into()))
     }
 
     fn method(side: usize) -> String {
@@ -253,16 +207,15 @@ mod tests {
     #[test]
     fn every_element_type_multiplies_right() {
         for side in [1, 17, 64] {
-            right_after_a_run::<NativeGemm<f32>>(side);
-            right_after_a_run::<NativeGemm<f64>>(side);
-            right_after_a_run::<NativeGemm<f16>>(side);
+            right_after_a_run::<SingleGemm>(side);
+            right_after_a_run::<WidenedGemm<f16>>(side);
             right_after_a_run::<WidenedGemm<bf16>>(side);
         }
     }
 
     #[test]
     fn a_wrong_result_is_named() {
-        let mut gemm = NativeGemm::<f32>::new(4);
+        let mut gemm = SingleGemm::new(4);
         gemm.run(1);
         gemm.result[0] += 1.0;
         // 1*1 + -2*2 + 3*2 + 0*-1 = 3, by the pattern at strides 1 and 5.

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use gemm_common::Parallelism;
 use gemm_f32::gemm::f32::get_gemm_fn;
+use types::UserError;
 
-use super::{CalibrationSettings, CollectError};
+use super::CalibrationSettings;
+use crate::error::not_calibrated;
 
 /// Rows of the activations: one token, and more.
 const ROWS: [usize; 6] = [1, 3, 16, 64, 200, 512];
@@ -25,12 +27,12 @@ const TIMES: [usize; 2] = [3, 20];
 const BUDGET: Duration = Duration::from_millis(3);
 
 /// Measures; the table has the columns `op,dtype,m,n,k,bytes,microseconds`.
-pub fn points(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -> Result<String, CollectError> {
+pub fn points(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -> Result<String, UserError> {
     let threads = settings.threads.max(1);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|error| CollectError::Calibration { what: "threads".into(), reason: error.to_string() })?;
+        .map_err(|error| not_calibrated("threads", &error.to_string()))?;
     progress("measuring: GEMMs of many shapes");
     let mut table = "op,dtype,m,n,k,bytes,microseconds\n".to_owned();
     for m in ROWS {

@@ -5,9 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use types::{Calibration, DeviceCalibration};
+use types::{Calibration, DeviceCalibration, UserError};
 
-use crate::CollectError;
 use crate::user_folder::user_folder;
 
 /// The folder with the files.
@@ -24,58 +23,62 @@ impl Store {
 
     /// The user's own: `$LLM_PERF_DATA_DIR`, or `llm-perf` in the data folder of the desktop standard, and `calibration`
     /// in it.
-    pub fn of_this_user() -> Result<Self, CollectError> {
-        user_folder().map(|folder| Self::new(folder.join("calibration"))).ok_or(CollectError::NoDataFolder)
+    pub fn of_this_user() -> Result<Self, UserError> {
+        user_folder().map(|folder| Self::new(folder.join("calibration"))).ok_or_else(|| {
+            UserError::failed(
+                "no folder to store measured rates in: LLM_PERF_DATA_DIR, XDG_DATA_HOME and HOME are all unset",
+            )
+            .hint(WRITABLE)
+        })
     }
 
     /// What is kept for this processor and number of threads.
-    pub fn read(&self, cpu: &str, threads: usize) -> Result<Option<Calibration>, CollectError> {
+    pub fn read(&self, cpu: &str, threads: usize) -> Result<Option<Calibration>, UserError> {
         let path = self.path(cpu, threads);
         let text = match crate::document::read_text(&path) {
             Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-            answer => answer.map_err(CollectError::io("read", &path))?,
+            answer => answer.map_err(UserError::io("read", &path))?,
         };
-        let calibration: Calibration =
-            serde_json::from_str(&text).map_err(|reason| CollectError::BadCalibration { path, reason })?;
+        let calibration: Calibration = serde_json::from_str(&text).map_err(|reason| unreadable(&path, &reason))?;
         // Two names may differ only in what a file name cannot hold.
         let same = calibration.cpu_model == cpu && calibration.threads as usize == threads;
         Ok(same.then_some(calibration))
     }
 
     /// Makes the folder, so that measuring is not started where the result cannot be kept.
-    pub fn prepare(&self) -> Result<(), CollectError> {
+    pub fn prepare(&self) -> Result<(), UserError> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(not_kept(&self.folder))
     }
 
     /// Keeps rates; the file appears whole or not at all.
-    pub fn write(&self, calibration: &Calibration) -> Result<PathBuf, CollectError> {
+    pub fn write(&self, calibration: &Calibration) -> Result<PathBuf, UserError> {
         let path = self.path(&calibration.cpu_model, calibration.threads as usize);
         let text = serde_json::to_string_pretty(calibration);
         self.keep(path, text)
     }
 
     /// What is kept of operations on the device of that catalogue name.
-    pub fn read_device(&self, device: &str) -> Result<Option<DeviceCalibration>, CollectError> {
+    pub fn read_device(&self, device: &str) -> Result<Option<DeviceCalibration>, UserError> {
         let path = self.device_path(device);
         let text = match crate::document::read(&path) {
             Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-            answer => answer.map_err(CollectError::io("read", &path))?,
+            answer => answer.map_err(UserError::io("read", &path))?,
         };
         let calibration: DeviceCalibration =
-            serde_json::from_slice(&text).map_err(|reason| CollectError::BadCalibration { path, reason })?;
+            serde_json::from_slice(&text).map_err(|reason| unreadable(&path, &reason))?;
         Ok(Some(calibration).filter(|calibration| calibration.device == device))
     }
 
     /// Keeps times of operations; on one line, because there may be tens of thousands.
-    pub fn write_device(&self, calibration: &DeviceCalibration) -> Result<PathBuf, CollectError> {
+    pub fn write_device(&self, calibration: &DeviceCalibration) -> Result<PathBuf, UserError> {
         self.keep(self.device_path(&calibration.device), serde_json::to_string(calibration))
     }
 
-    fn keep(&self, path: PathBuf, text: serde_json::Result<String>) -> Result<PathBuf, CollectError> {
+    fn keep(&self, path: PathBuf, text: serde_json::Result<String>) -> Result<PathBuf, UserError> {
         self.prepare()?;
         let part = path.with_extension(format!("{}.part", std::process::id()));
-        let text = text.map_err(|reason| CollectError::BadCalibration { path: path.clone(), reason })?;
+        let text = text.map_err(|reason| unreadable(&path, &reason))?;
         let written = File::create(&part)
             .and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| std::fs::rename(&part, &path));
@@ -106,14 +109,22 @@ fn words(name: &str) -> String {
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
-fn not_kept(path: &Path) -> impl FnOnce(std::io::Error) -> CollectError {
-    move |reason| CollectError::NotKept { path: path.to_owned(), reason }
+fn not_kept(path: &Path) -> impl FnOnce(std::io::Error) -> UserError {
+    let message = format!("cannot store measured rates in {}", path.display());
+    move |reason| UserError::failed(format!("{message}: {reason}")).hint(WRITABLE)
 }
+
+fn unreadable(path: &Path, reason: &serde_json::Error) -> UserError {
+    UserError::failed(format!("cannot read {} as a calibration: {reason}", path.display()))
+        .hint("measure again with `llm-perf doctor --calibrate`, which replaces it")
+}
+
+const WRITABLE: &str = "set LLM_PERF_DATA_DIR to a writable folder";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{Bytes, BytesPerSecond, Failure, SchemaTag};
+    use types::{Bytes, BytesPerSecond, SchemaTag};
 
     fn calibration(cpu: &str, threads: u32) -> Calibration {
         Calibration {
@@ -155,10 +166,7 @@ mod tests {
         let error = store.read("X", 1).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("x-1") && message.contains("a newer llm-perf"), "{message}");
-        assert_eq!(
-            error.hint().as_deref(),
-            Some("measure again with `llm-perf doctor --calibrate`, which replaces it")
-        );
+        assert_eq!(error.hints, ["measure again with `llm-perf doctor --calibrate`, which replaces it"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use types::{Bytes, Calibration, Failure, Nanos};
+use types::{Bytes, Calibration, Nanos};
 
 use crate::calibrate::{self, Store};
 use crate::environment::EnvironmentFacts;
@@ -84,7 +84,7 @@ impl Probe {
         let threads = calibrate::threads();
         let calibration = Store::of_this_user()
             .and_then(|store| store.read(&calibrate::processor_name(), threads))
-            .map_err(|error| CalibrationProblem { reason: error.to_string(), hint: error.hint() });
+            .map_err(|error| CalibrationProblem { reason: error.message, hint: error.hints.into_iter().next() });
         Self {
             capture,
             counters: CounterFacts::of_this_process(),

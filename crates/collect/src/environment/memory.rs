@@ -10,7 +10,8 @@ use super::file;
 pub(super) fn capture() -> MemoryInfo {
     let mut memory = read(&file::text("/proc/meminfo").unwrap_or_default());
     let groups = file::text("/proc/self/cgroup").unwrap_or_default();
-    memory.limit_bytes = limit(Path::new("/sys/fs/cgroup"), &groups, memory.total_bytes);
+    let group = limit(Path::new("/sys/fs/cgroup"), &groups, memory.total_bytes);
+    memory.limit_bytes = group.into_iter().chain(address_space()).min();
     memory
 }
 
@@ -22,6 +23,14 @@ fn read(text: &str) -> MemoryInfo {
         kibibytes.checked_mul(1024).map(Bytes::new)
     };
     MemoryInfo { total_bytes: field("MemTotal"), available_bytes: field("MemAvailable"), limit_bytes: None }
+}
+
+/// What `ulimit -v` leaves this process.
+fn address_space() -> Option<Bytes> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is there to be written.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
+    (is_known && limit.rlim_cur != libc::RLIM_INFINITY).then(|| Bytes::new(limit.rlim_cur))
 }
 
 /// The smallest limit of the control groups this process is in; none that is not below the whole memory.

@@ -5,10 +5,9 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use types::UserError;
 
 use serde::Serialize;
-
-use crate::CollectError;
 
 /// Variable that tells a child the number of its pipe.
 pub(super) const CHANNEL_VARIABLE: &str = "LLM_PERF_CHANNEL";
@@ -42,7 +41,7 @@ impl Iterator for Lines {
 }
 
 /// Answers the process that started this one, where it asked for an answer. Processes that share a file add to it.
-pub fn send_answer(answer: &impl Serialize) -> Result<(), CollectError> {
+pub fn send_answer(answer: &impl Serialize) -> Result<(), UserError> {
     let Some(path) = std::env::var_os(ANSWER_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from) else {
         return Ok(());
     };
@@ -51,5 +50,5 @@ pub fn send_answer(answer: &impl Serialize) -> Result<(), CollectError> {
         line.push(b'\n');
         OpenOptions::new().create(true).append(true).open(&path)?.write_all(&line)
     };
-    write().map_err(CollectError::io("write", &path))
+    write().map_err(UserError::io("write", &path))
 }

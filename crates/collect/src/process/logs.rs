@@ -5,12 +5,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use types::Bytes;
+use types::{Bytes, UserError};
 
 use super::channel::ANSWER_VARIABLE;
 use super::{Interrupt, Limits, Process, ProcessOutcome};
 use crate::run::RunFolder;
-use crate::{CollectError, Command, Output};
+use crate::{Command, Output};
 
 /// Runs `command` to its end. `logs/NAME.argv`, `logs/NAME.stdout` and `logs/NAME.stderr` keep what was typed and what came
 /// back.
@@ -20,7 +20,7 @@ pub fn run(
     command: Command,
     limits: &Limits,
     interrupt: Interrupt<'_>,
-) -> Result<ProcessOutcome, CollectError> {
+) -> Result<ProcessOutcome, UserError> {
     let command = folder.log_command(name, command)?;
     let finished = Process::start(&command).and_then(|process| process.wait(limits, interrupt));
     folder.adopt_logs(name, limits.log)?;
@@ -34,7 +34,7 @@ pub fn run_for_answer(
     command: Command,
     limits: &Limits,
     interrupt: Interrupt<'_>,
-) -> Result<ProcessOutcome, CollectError> {
+) -> Result<ProcessOutcome, UserError> {
     let log = answer_log(name);
     let path = folder.prepare(&log)?;
     let path = std::path::absolute(&path).unwrap_or(path);
@@ -67,18 +67,18 @@ fn answer_log(name: &str) -> String {
 
 impl RunFolder {
     /// The command with its output into the logs of that name, where it is also written down.
-    pub fn log_command(&mut self, name: &str, command: Command) -> Result<Command, CollectError> {
+    pub fn log_command(&mut self, name: &str, command: Command) -> Result<Command, UserError> {
         self.write_file(&format!("logs/{name}.argv"), format!("{command}\n").as_bytes())?;
         let (stdout, stderr) = (self.prepare(&stdout_log(name))?, self.prepare(&stderr_log(name))?);
         Ok(command.with_output(Output::File(stdout), Output::File(stderr)))
     }
 
     /// Takes in what the program wrote, cut to its beginning and its end where one of the two has more than `most`.
-    pub fn adopt_logs(&mut self, name: &str, most: Option<Bytes>) -> Result<(), CollectError> {
+    pub fn adopt_logs(&mut self, name: &str, most: Option<Bytes>) -> Result<(), UserError> {
         for log in [stdout_log(name), stderr_log(name)] {
             let path = self.path().join(&log);
             if let Some(most) = most {
-                cut(&path, most.get()).map_err(CollectError::io("cut", &path))?;
+                cut(&path, most.get()).map_err(UserError::io("cut", &path))?;
             }
             self.adopt(&log)?;
         }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Instant;
 
-use types::Nanos;
+use types::{Nanos, UserError};
 
 pub use channel::{ANSWER_VARIABLE, Lines, send_answer};
 pub use ending::Ending;
@@ -30,7 +30,8 @@ pub use limits::{Limits, MOST_LOG, size_of};
 pub use logs::{answer, run, run_for_answer, stderr_log, stdout_log};
 pub use usage::{PeakMemory, Usage};
 
-use crate::{CollectError, Command};
+use crate::Command;
+use crate::error::not_started;
 use exit::{ExitWatch, monotonic};
 use family::{Family, signal_group};
 use interrupt::ForwardedSignals;
@@ -70,17 +71,17 @@ pub struct ProcessOutcome {
 
 impl Process {
     /// Starts it.
-    pub fn start(command: &Command) -> Result<Self, CollectError> {
+    pub fn start(command: &Command) -> Result<Self, UserError> {
         Self::spawn(command, None)
     }
 
     /// Starts it with a channel: a pipe of its own, whose number a variable tells it.
-    pub fn start_with_channel(command: &Command) -> Result<(Self, Lines), CollectError> {
-        let (lines, writer) = Lines::open().map_err(|reason| failed(command, reason))?;
+    pub fn start_with_channel(command: &Command) -> Result<(Self, Lines), UserError> {
+        let (lines, writer) = Lines::open().map_err(|reason| not_started(&command.program, reason))?;
         Ok((Self::spawn(command, Some(writer))?, lines))
     }
 
-    fn spawn(command: &Command, channel: Option<OwnedFd>) -> Result<Self, CollectError> {
+    fn spawn(command: &Command, channel: Option<OwnedFd>) -> Result<Self, UserError> {
         let Command { program, arguments, environment, folder, stdout, stderr } = command;
         let mut starting = std::process::Command::new(program);
         starting.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
@@ -117,9 +118,10 @@ impl Process {
         if spawned.is_err() {
             family.expect_none();
         }
-        let mut child = spawned.map_err(|reason| failed(command, reason))?;
+        let mut child = spawned.map_err(|reason| not_started(&command.program, reason))?;
         let began = [asked, monotonic()];
-        let id = libc::pid_t::try_from(child.id()).map_err(|_| failed(command, std::io::ErrorKind::Other.into()))?;
+        let id = libc::pid_t::try_from(child.id())
+            .map_err(|_| not_started(&command.program, std::io::ErrorKind::Other.into()))?;
         let exit = ExitWatch::of(id);
         family.add(id);
         drop(family);
@@ -145,7 +147,7 @@ impl Process {
 
     /// Waits for its end. Where it does not end well, what it left running ends with it: that would go on writing into files
     /// that are taken to be whole.
-    pub fn wait(self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<ProcessOutcome, CollectError> {
+    pub fn wait(self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<ProcessOutcome, UserError> {
         let forwarded = matches!(interrupt, Interrupt::Forwarded).then(|| ForwardedSignals::to_group(self.id));
         let watch = Watch::new(limits, self.started);
         let mut stopped: Option<(Ending, Instant)> = None;
@@ -154,7 +156,7 @@ impl Process {
             match self.exit.wait(self.id, watch.pause(&interrupt, grace_left)) {
                 Ok(Some(exit)) => break exit,
                 Ok(None) => {}
-                Err(reason) => return Err(CollectError::Start { program: self.program, reason }),
+                Err(reason) => return Err(not_started(&self.program, reason)),
             }
             if stopped.is_some() {
                 if grace_left.is_some_and(|left| left.is_zero()) {
@@ -187,7 +189,7 @@ impl Process {
         let [asked, began] = self.began;
         let usage = usage::collect(self.id, [exit.at - asked, began - asked], self.own_memory);
         let left_running = Family::lock().remove(self.id, ending.is_success());
-        let usage = usage.map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
+        let usage = usage.map_err(|reason| not_started(&self.program, reason))?;
         let process = self.id();
         // A stream is whole when its reader saw the end of it. After a kill, or when a grandchild keeps it open, what came
         // so far is what there is.
@@ -221,10 +223,6 @@ impl ProcessOutcome {
         let all: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !blank(line)).collect();
         all[all.len().saturating_sub(most)..].to_vec()
     }
-}
-
-fn failed(command: &Command, reason: std::io::Error) -> CollectError {
-    CollectError::Start { program: command.program.clone(), reason }
 }
 
 /// Between fork and exec: the process is killed when the thread that started it ends, so that none outlives a killed

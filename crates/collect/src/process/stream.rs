@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::{CollectError, Output};
+use types::UserError;
+
+use crate::Output;
 
 /// How long a stream may stay open after the process itself has ended, because something it started holds on to it.
 pub(super) const GRACE: Duration = Duration::from_millis(100);
@@ -28,10 +30,10 @@ pub(super) enum Stream {
 }
 
 /// What the process writes to.
-pub(super) fn target(output: &Output) -> Result<Stdio, CollectError> {
+pub(super) fn target(output: &Output) -> Result<Stdio, UserError> {
     Ok(match output {
         Output::Inherited => Stdio::inherit(),
-        Output::File(path) => File::create(path).map_err(CollectError::io("write", path))?.into(),
+        Output::File(path) => File::create(path).map_err(UserError::io("write", path))?.into(),
         Output::Kept(_) => Stdio::piped(),
     })
 }
@@ -46,10 +48,10 @@ impl Stream {
     }
 
     /// What is kept: the end of a file, or what came through a pipe until its end or until `patience` is over.
-    pub(super) fn text(self, patience: Instant) -> Result<String, CollectError> {
+    pub(super) fn text(self, patience: Instant) -> Result<String, UserError> {
         let bytes = match self {
             Self::Inherited => Vec::new(),
-            Self::File(path) => tail(&path).map_err(CollectError::io("read", path))?,
+            Self::File(path) => tail(&path).map_err(UserError::io("read", &path))?,
             Self::Kept { bytes, ended } => {
                 // The reader drops its end when the stream ends; nothing is ever sent.
                 let _ = ended.recv_timeout(patience.saturating_duration_since(Instant::now()));

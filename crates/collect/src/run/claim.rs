@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 
+use types::UserError;
+
 use super::MANIFEST;
 use super::content::{TEMPORARY_SUFFIX, TemporaryFile, create_private_folder};
 use super::index::RunIndex;
-use crate::{CollectError, masked};
+use crate::error::out_taken;
+use crate::masked;
 
 /// Where runs go unless the user says otherwise.
 pub const DEFAULT_ROOT: &str = "tmp/profile-output";
@@ -68,7 +71,7 @@ impl RunRequest {
         }
     }
 
-    pub(super) fn claim(&self, now: &Zoned) -> Result<Claim, CollectError> {
+    pub(super) fn claim(&self, now: &Zoned) -> Result<Claim, UserError> {
         let id = self.id.clone().unwrap_or_else(|| now.strftime("%Y%m%d-%H%M%S").to_string());
         let (run_id, folder) = match &self.out {
             Some(out) => (id, make_or_reuse(out)?),
@@ -100,8 +103,8 @@ impl Drop for ClaimedFolder {
 }
 
 /// Makes `root/id`, or `root/id-2`, `root/id-3` ... where that is taken.
-fn make_numbered(root: &Path, id: &str) -> Result<(String, ClaimedFolder), CollectError> {
-    fs::create_dir_all(root).map_err(CollectError::io("create folder", root))?;
+fn make_numbered(root: &Path, id: &str) -> Result<(String, ClaimedFolder), UserError> {
+    fs::create_dir_all(root).map_err(UserError::io("create folder", root))?;
     let mut run_id = id.to_owned();
     let mut number = 1_u64;
     loop {
@@ -112,17 +115,17 @@ fn make_numbered(root: &Path, id: &str) -> Result<(String, ClaimedFolder), Colle
                 number += 1;
                 run_id = format!("{id}-{number}");
             }
-            Err(error) => return Err(CollectError::io("create folder", path)(error)),
+            Err(error) => return Err(UserError::io("create folder", &path)(error)),
         }
     }
 }
 
 /// Makes the folder, or makes sure that what is there is a folder with nothing in it.
-fn make_or_reuse(out: &Path) -> Result<ClaimedFolder, CollectError> {
+fn make_or_reuse(out: &Path) -> Result<ClaimedFolder, UserError> {
     let claimed = |remove| Ok(ClaimedFolder { path: out.to_owned(), remove });
-    let taken = |state| Err(CollectError::OutTaken { path: out.to_owned(), state });
+    let taken = |state| Err(out_taken(out, state));
     if let Some(parent) = out.parent() {
-        fs::create_dir_all(parent).map_err(CollectError::io("create folder", parent))?;
+        fs::create_dir_all(parent).map_err(UserError::io("create folder", parent))?;
     }
     match create_private_folder(out) {
         Ok(()) => claimed(true),
@@ -131,20 +134,20 @@ fn make_or_reuse(out: &Path) -> Result<ClaimedFolder, CollectError> {
             Ok(_) if entries(out)?.is_empty() => claimed(false),
             Ok(_) => taken("is not empty"),
             Err(error) if error.kind() == ErrorKind::NotFound => taken("is a broken link"),
-            Err(error) => Err(CollectError::io("read", out)(error)),
+            Err(error) => Err(UserError::io("read", out)(error)),
         },
-        Err(error) => Err(CollectError::io("create folder", out)(error)),
+        Err(error) => Err(UserError::io("create folder", out)(error)),
     }
 }
 
 /// Claims a folder that looked empty. Whoever comes second finds either the claim, which cannot be made twice, or the
 /// manifest it became.
-fn claim_empty(folder: &Path) -> Result<(TemporaryFile, fs::File), CollectError> {
+fn claim_empty(folder: &Path) -> Result<(TemporaryFile, fs::File), UserError> {
     let name = format!(".claim{TEMPORARY_SUFFIX}");
-    let taken = || CollectError::OutTaken { path: folder.to_owned(), state: "is in use by another run" };
+    let taken = || out_taken(folder, "is in use by another run");
     let claim = TemporaryFile::create(folder.join(&name)).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => taken(),
-        _ => CollectError::io("write", folder.join(MANIFEST))(error),
+        _ => UserError::io("write", &folder.join(MANIFEST))(error),
     })?;
     match entries(folder)?.as_slice() {
         [only] if *only == *name => Ok(claim),
@@ -152,10 +155,10 @@ fn claim_empty(folder: &Path) -> Result<(TemporaryFile, fs::File), CollectError>
     }
 }
 
-fn entries(folder: &Path) -> Result<Vec<std::ffi::OsString>, CollectError> {
+fn entries(folder: &Path) -> Result<Vec<std::ffi::OsString>, UserError> {
     fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
-        .map_err(CollectError::io("list", folder))
+        .map_err(UserError::io("list", folder))
 }
 
 #[cfg(test)]
@@ -170,7 +173,7 @@ mod tests {
         jiff::civil::date(2025, 11, 15).at(12, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap()
     }
 
-    fn claimed(request: &RunRequest) -> Result<String, CollectError> {
+    fn claimed(request: &RunRequest) -> Result<String, UserError> {
         request.claim(&noon()).map(|claim| {
             claim.folder.keep();
             claim.run_id
@@ -204,7 +207,11 @@ mod tests {
             let won = std::thread::scope(|scope| {
                 let claim = || {
                     let claim = request.claim(&noon())?;
-                    claim.manifest.0.rename(&root.path().join(MANIFEST)).map_err(CollectError::io("write", MANIFEST))
+                    claim
+                        .manifest
+                        .0
+                        .rename(&root.path().join(MANIFEST))
+                        .map_err(UserError::io("write", Path::new(MANIFEST)))
                 };
                 let threads: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
                 threads.into_iter().filter_map(|thread| thread.join().unwrap().ok()).count()

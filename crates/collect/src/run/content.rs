@@ -6,9 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use types::{Bytes, InputDigest};
-
-use crate::CollectError;
+use types::{Bytes, InputDigest, UserError};
 
 /// Ending of a file that is still being written. Such a file is never listed.
 pub(super) const TEMPORARY_SUFFIX: &str = ".llm-perf-part";
@@ -186,10 +184,10 @@ pub(super) fn make_private(file: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder last. Some file systems cannot; there is nothing better to do there than to go on.
-pub(super) fn sync_folder(folder: &Path) -> Result<(), CollectError> {
+pub(super) fn sync_folder(folder: &Path) -> Result<(), UserError> {
     match File::open(folder).and_then(|opened| opened.sync_all()) {
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
-            Err(CollectError::io("sync folder", folder)(error))
+            Err(UserError::io("sync folder", folder)(error))
         }
         _ => Ok(()),
     }

@@ -6,14 +6,15 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use types::{Artifact, Document, RunManifest, RunState, RunStatus, SchemaTag, StepRecord};
+use types::{Artifact, Document, RunManifest, RunState, RunStatus, SchemaTag, StepRecord, UserError};
+
+use crate::error::{not_plain, still_running};
 
 use super::claim::{Claim, RunRequest};
 use super::content::{
     Digest, TEMPORARY_SUFFIX, TemporaryFile, create_private_folder, fill, kind_of, make_private, sync_folder,
 };
 use super::{MANIFEST, RelativePath, StoredRun, owner};
-use crate::CollectError;
 use crate::moment::moment;
 
 /// How a run ended.
@@ -60,11 +61,11 @@ impl Outcome {
 
 impl RunFolder {
     /// Makes the folder and its manifest, with status `running`.
-    pub fn create(request: RunRequest) -> Result<Self, CollectError> {
+    pub fn create(request: RunRequest) -> Result<Self, UserError> {
         Self::create_at(request, &moment())
     }
 
-    fn create_at(request: RunRequest, now: &Zoned) -> Result<Self, CollectError> {
+    fn create_at(request: RunRequest, now: &Zoned) -> Result<Self, UserError> {
         let Claim { run_id, folder, manifest: (temporary, file) } = request.claim(now)?;
         let manifest = RunManifest {
             schema: SchemaTag::new(),
@@ -97,10 +98,10 @@ impl RunFolder {
 
     /// Goes on with a run that was stopped: the manifest says `running` again, with this process, and what the step that
     /// was stopped has left in `scratch` folders is removed. A run that somebody is still making is refused.
-    pub fn resume(run: &StoredRun, scratch: &[&str]) -> Result<Self, CollectError> {
+    pub fn resume(run: &StoredRun, scratch: &[&str]) -> Result<Self, UserError> {
         let path = run.path().to_owned();
         if run.state().0 == RunState::Running {
-            return Err(CollectError::StillRunning { path });
+            return Err(still_running(&path));
         }
         let mut next = run.manifest().clone();
         let mut folder = Self {
@@ -121,27 +122,27 @@ impl RunFolder {
     }
 
     /// Removes files beneath a folder of the run that the manifest does not list.
-    fn remove_unlisted(&self, name: &str) -> Result<(), CollectError> {
+    fn remove_unlisted(&self, name: &str) -> Result<(), UserError> {
         let folder = self.path.join(name);
         // A link could lead out of the run folder, and nothing out there is ours to remove.
         match fs::symlink_metadata(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(CollectError::io("list", &folder)(error)),
+            Err(error) => return Err(UserError::io("list", &folder)(error)),
             Ok(found) if !found.is_dir() => {
-                return Err(CollectError::NotPlain { path: folder, expected: "folder", found: kind_of(&found) });
+                return Err(not_plain(&folder, "folder", kind_of(&found)));
             }
             Ok(_) => {}
         }
-        let entries = fs::read_dir(&folder).map_err(CollectError::io("list", &folder))?;
+        let entries = fs::read_dir(&folder).map_err(UserError::io("list", &folder))?;
         for entry in entries {
-            let entry = entry.map_err(CollectError::io("list", &folder))?;
+            let entry = entry.map_err(UserError::io("list", &folder))?;
             let Ok(file_name) = entry.file_name().into_string() else { continue };
             let within = format!("{name}/{file_name}");
-            let kind = entry.file_type().map_err(CollectError::io("read", entry.path()))?;
+            let kind = entry.file_type().map_err(UserError::io("read", &entry.path()))?;
             if kind.is_dir() {
                 self.remove_unlisted(&within)?;
             } else if kind.is_file() && !self.manifest.files.iter().any(|file| file.path == within) {
-                fs::remove_file(entry.path()).map_err(CollectError::io("remove", entry.path()))?;
+                fs::remove_file(entry.path()).map_err(UserError::io("remove", &entry.path()))?;
             }
         }
         Ok(())
@@ -168,12 +169,12 @@ impl RunFolder {
     }
 
     /// Writes a file; it is listed when the step ends. A file of this run is replaced, any other is left alone.
-    pub fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), CollectError> {
+    pub fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), UserError> {
         self.write_with(path, |out| out.write_all(content))
     }
 
     /// Writes a document of ours as indented JSON.
-    pub fn write_json<D: Document>(&mut self, path: &str, document: &D) -> Result<(), CollectError> {
+    pub fn write_json<D: Document>(&mut self, path: &str, document: &D) -> Result<(), UserError> {
         self.write(path, Some(D::SCHEMA.to_string()), |out| write_pretty(out, document))
     }
 
@@ -182,12 +183,12 @@ impl RunFolder {
         &mut self,
         path: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), CollectError> {
+    ) -> Result<(), UserError> {
         self.write(path, None, write)
     }
 
     /// Where a child process may write a file, which [`adopt`](Self::adopt) then takes in. Nothing is there yet.
-    pub fn prepare(&mut self, path: &str) -> Result<PathBuf, CollectError> {
+    pub fn prepare(&mut self, path: &str) -> Result<PathBuf, UserError> {
         let path = RelativePath::new(path)?;
         self.make_parents(&path)?;
         let target = path.under(&self.path);
@@ -196,32 +197,32 @@ impl RunFolder {
     }
 
     /// Takes in a file that a child process has written and will not touch again.
-    pub fn adopt(&mut self, path: &str) -> Result<(), CollectError> {
+    pub fn adopt(&mut self, path: &str) -> Result<(), UserError> {
         let path = RelativePath::new(path)?;
         self.make_parents(&path)?;
         let target = path.under(&self.path);
-        let found = fs::symlink_metadata(&target).map_err(CollectError::io("read", &target))?;
+        let found = fs::symlink_metadata(&target).map_err(UserError::io("read", &target))?;
         if !found.is_file() {
-            return Err(CollectError::NotPlain { path: target, expected: "file", found: kind_of(&found) });
+            return Err(not_plain(&target, "file", kind_of(&found)));
         }
         self.unlist(&path)?;
-        make_private(&target).map_err(CollectError::io("make private", &target))?;
-        let file = File::open(&target).map_err(CollectError::io("read", &target))?;
-        let digest = Digest::of(&file).map_err(CollectError::io("read", &target))?;
-        file.sync_all().map_err(CollectError::io("sync", &target))?;
+        make_private(&target).map_err(UserError::io("make private", &target))?;
+        let file = File::open(&target).map_err(UserError::io("read", &target))?;
+        let digest = Digest::of(&file).map_err(UserError::io("read", &target))?;
+        file.sync_all().map_err(UserError::io("sync", &target))?;
         self.list_later(&path, digest, None);
         Ok(())
     }
 
     /// Ends a step: what was written since the last one is on disk for good, and listed.
-    pub fn end_step(&mut self, name: &str) -> Result<(), CollectError> {
+    pub fn end_step(&mut self, name: &str) -> Result<(), UserError> {
         let mut next = self.with_unlisted();
         next.steps.push(StepRecord { name: name.to_owned(), ended_at: now() });
         self.replace_manifest(next)
     }
 
     /// Ends the run. What was written since the last step is listed too.
-    pub fn finish(mut self, outcome: Outcome) -> Result<RunManifest, CollectError> {
+    pub fn finish(mut self, outcome: Outcome) -> Result<RunManifest, UserError> {
         let mut next = self.with_unlisted();
         (next.status, next.reasons) = outcome.into_status();
         next.ended_at = Some(now());
@@ -230,7 +231,7 @@ impl RunFolder {
     }
 
     /// Ends the run as failed; for the way out after an error.
-    pub fn fail(self, reason: impl Into<String>) -> Result<RunManifest, CollectError> {
+    pub fn fail(self, reason: impl Into<String>) -> Result<RunManifest, UserError> {
         self.finish(Outcome::Failed(vec![reason.into()]))
     }
 
@@ -239,7 +240,7 @@ impl RunFolder {
         path: &str,
         document: Option<String>,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), CollectError> {
+    ) -> Result<(), UserError> {
         let path = RelativePath::new(path)?;
         self.make_parents(&path)?;
         let target = path.under(&self.path);
@@ -262,42 +263,43 @@ impl RunFolder {
         &mut self,
         target: &Path,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<Digest, CollectError> {
+    ) -> Result<Digest, UserError> {
         // Unlike the target's own name with an ending, this cannot become too long or meet a file of the run.
         self.temporary_count += 1;
         let name = format!(".{}-{}{TEMPORARY_SUFFIX}", self.manifest.process.pid, self.temporary_count);
         let (temporary, file) =
-            TemporaryFile::create(target.with_file_name(name)).map_err(CollectError::io("write", target))?;
+            TemporaryFile::create(target.with_file_name(name)).map_err(UserError::io("write", target))?;
         place(temporary, file, target, write)
     }
 
     /// Nothing is overwritten that this run has not written.
-    fn refuse_strangers(&self, path: &RelativePath, target: &Path) -> Result<(), CollectError> {
+    fn refuse_strangers(&self, path: &RelativePath, target: &Path) -> Result<(), UserError> {
         let own = self.unlisted.contains_key(path.as_str()) || self.is_listed(path);
         match fs::symlink_metadata(target) {
-            Ok(found) if found.is_dir() => {
-                Err(CollectError::NotPlain { path: target.to_owned(), expected: "file", found: kind_of(&found) })
+            Ok(found) if found.is_dir() => Err(not_plain(target, "file", kind_of(&found))),
+            Ok(_) if !own => {
+                let message = format!("{} already exists and was not written by this run", target.display());
+                Err(UserError::failed(message).hint("nothing was overwritten; move it away and run again"))
             }
-            Ok(_) if !own => Err(CollectError::FileExists { path: target.to_owned() }),
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(CollectError::io("write", target)(error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(UserError::io("write", target)(error)),
             _ => Ok(()),
         }
     }
 
     /// Makes the folders on the way to a file. A link among them could lead out of the run folder.
-    fn make_parents(&mut self, path: &RelativePath) -> Result<(), CollectError> {
+    fn make_parents(&mut self, path: &RelativePath) -> Result<(), UserError> {
         for parent in path.parents() {
             let folder = self.path.join(parent);
             match fs::symlink_metadata(&folder) {
                 Ok(found) if found.is_dir() => {}
                 Ok(found) => {
-                    return Err(CollectError::NotPlain { path: folder, expected: "folder", found: kind_of(&found) });
+                    return Err(not_plain(&folder, "folder", kind_of(&found)));
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    create_private_folder(&folder).map_err(CollectError::io("create folder", &folder))?;
+                    create_private_folder(&folder).map_err(UserError::io("create folder", &folder))?;
                     self.unsynced.extend(folder.parent().map(Path::to_owned));
                 }
-                Err(error) => return Err(CollectError::io("create folder", &folder)(error)),
+                Err(error) => return Err(UserError::io("create folder", &folder)(error)),
             }
         }
         Ok(())
@@ -308,7 +310,7 @@ impl RunFolder {
     }
 
     /// Takes a file off the manifest, on disk first, so that it may change; gives back what was known of it.
-    fn unlist(&mut self, path: &RelativePath) -> Result<Option<Artifact>, CollectError> {
+    fn unlist(&mut self, path: &RelativePath) -> Result<Option<Artifact>, UserError> {
         if self.is_listed(path) {
             let mut next = self.manifest.clone();
             let (this, others) = next.files.into_iter().partition(|artifact| artifact.path == path.as_str());
@@ -336,7 +338,7 @@ impl RunFolder {
     }
 
     /// Syncs the folders, so that the files last before the manifest that lists them does.
-    fn replace_manifest(&mut self, next: RunManifest) -> Result<(), CollectError> {
+    fn replace_manifest(&mut self, next: RunManifest) -> Result<(), UserError> {
         while let Some(folder) = self.unsynced.first() {
             sync_folder(folder)?;
             self.unsynced.pop_first();
@@ -346,7 +348,7 @@ impl RunFolder {
         sync_folder(&self.path)
     }
 
-    fn write_manifest(&mut self, next: RunManifest) -> Result<(), CollectError> {
+    fn write_manifest(&mut self, next: RunManifest) -> Result<(), UserError> {
         self.write_whole(&self.path.join(MANIFEST), |out| write_pretty(out, &next))?;
         self.manifest = next;
         Ok(())
@@ -359,10 +361,10 @@ fn place(
     file: File,
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<Digest, CollectError> {
+) -> Result<Digest, UserError> {
     fill(file, write)
         .and_then(|digest| temporary.rename(target).map(|()| digest))
-        .map_err(CollectError::io("write", target))
+        .map_err(UserError::io("write", target))
 }
 
 fn write_pretty(out: &mut dyn Write, document: &impl Document) -> io::Result<()> {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use types::UserError;
+
 use super::MANIFEST;
 use super::content::TEMPORARY_SUFFIX;
-use crate::CollectError;
 
 /// A path that names a file inside a run folder and nothing else: relative, forward slashes, no `.` and no `..`.
 ///
@@ -14,9 +15,11 @@ pub(super) struct RelativePath(String);
 
 impl RelativePath {
     /// Checks a path. The manifest and temporary files belong to the folder itself and cannot be named.
-    pub(super) fn new(path: &str) -> Result<Self, CollectError> {
+    pub(super) fn new(path: &str) -> Result<Self, UserError> {
         match broken_rule(path) {
-            Some(reason) => Err(CollectError::BadRunPath { path: path.to_owned(), reason }),
+            Some(reason) => {
+                Err(UserError::failed(format!("{path:?} is not a valid path for a file of a run: {reason}")))
+            }
             None => Ok(Self(path.to_owned())),
         }
     }

@@ -3,12 +3,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use types::RunListing;
+use types::{RunListing, UserError};
 
 use super::StoredRun;
 use super::index::RunIndex;
 use super::stored::runs_with;
-use crate::CollectError;
 
 /// Word that stands for the newest run that fits.
 const LATEST: &str = "latest";
@@ -30,7 +29,7 @@ struct Candidate {
 
 /// Opens the run that `selector` names: its folder, its name beneath `root`, the start of that name if no other run starts
 /// so, or `latest`. A name goes before the start of a name, and both before `latest` and a folder elsewhere.
-pub fn find_run(root: &Path, selector: impl AsRef<OsStr>) -> Result<StoredRun, CollectError> {
+pub fn find_run(root: &Path, selector: impl AsRef<OsStr>) -> Result<StoredRun, UserError> {
     find_fitting_run(root, None, selector, &Fitness { wanted: "is readable", fits: |_| true })
 }
 
@@ -41,7 +40,7 @@ pub fn find_fitting_run(
     index: Option<&RunIndex>,
     selector: impl AsRef<OsStr>,
     fitness: &Fitness,
-) -> Result<StoredRun, CollectError> {
+) -> Result<StoredRun, UserError> {
     let folder = Path::new(selector.as_ref());
     // Names of runs are text; bytes that are none can only be a path.
     let Some(selector) = selector.as_ref().to_str() else { return StoredRun::open(folder) };
@@ -64,15 +63,15 @@ impl Candidate {
     }
 }
 
-fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) -> Result<PathBuf, CollectError> {
+fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) -> Result<PathBuf, UserError> {
+    let list = format!("list the runs with `llm-perf runs --root {}`", root.display());
     let ambiguous = |several: &[&Candidate]| {
         let is_alike = |one: &&Candidate| several.iter().filter(|other| other.listing.id == one.listing.id).count() > 1;
         let name = |one: &Candidate| if is_alike(&one) { one.listing.path.clone() } else { one.listing.id.clone() };
-        CollectError::AmbiguousRun {
-            selector: selector.to_owned(),
-            root: root.to_owned(),
-            matches: several.iter().map(|one| name(one)).collect(),
-        }
+        let (count, root) = (several.len(), root.display());
+        let names: Vec<String> = several.iter().map(|one| name(one)).collect();
+        UserError::usage(format!("`{selector}` matches {count} runs in {root}: {}", names.join(", ")))
+            .hint("give more of the name, or use `latest`")
     };
     // A copy of a run has the name of the first inside, so that names of folders are looked at first.
     let named = |fits: &dyn Fn(&str) -> bool| -> Vec<&Candidate> {
@@ -90,24 +89,22 @@ fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) ->
         let fitting = runs.iter().find(|run| run.run.as_ref().is_some_and(fits));
         return fitting
             .map(Candidate::path)
-            .ok_or_else(|| CollectError::NoFittingRun { root: root.to_owned(), wanted: fitness.wanted });
+            .ok_or_else(|| UserError::usage(format!("no run in {} {}", root.display(), fitness.wanted)).hint(list));
     }
     match named(&|name| !selector.is_empty() && name.starts_with(selector)).as_slice() {
         [run] => Ok(run.path()),
         [] if Path::new(selector).is_dir() => Ok(PathBuf::from(selector)),
-        [] => Err(CollectError::UnknownRun {
-            selector: selector.to_owned(),
-            root: root.to_owned(),
-            nearest: types::nearest(selector, runs.iter().map(|run| run.listing.id.as_str())).map(str::to_owned),
-        }),
+        [] => {
+            let nearest = types::nearest(selector, runs.iter().map(|run| run.listing.id.as_str()));
+            let hint = nearest.map_or(list, |nearest| format!("did you mean `{nearest}`?"));
+            Err(UserError::usage(format!("run `{selector}` not found in {}", root.display())).hint(hint))
+        }
         several => Err(ambiguous(several)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use types::Failure;
-
     use super::*;
 
     /// Runs beneath a root, newest first: `None` for one that cannot be read.
@@ -137,7 +134,7 @@ mod tests {
         let place = folder.path().display().to_string();
         choose(folder.path(), selector, &runs(folder.path(), &names), &fitness)
             .map(|path| path.display().to_string().replace(&place, "root"))
-            .map_err(|error| format!("{error}; {}", error.hint().unwrap_or_default()).replace(&place, "root"))
+            .map_err(|error| format!("{error}; {}", error.hints.join("; ")).replace(&place, "root"))
     }
 
     #[test]

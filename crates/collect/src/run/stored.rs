@@ -6,13 +6,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use types::{Bytes, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, Verification};
+use types::{Bytes, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, UserError, Verification};
+
+use crate::error::not_plain;
 
 use super::content::kind_of;
 use super::index::RunIndex;
 use super::owner::{self, Liveness};
 use super::{MANIFEST, verify};
-use crate::CollectError;
 
 /// A run folder whose manifest could be read.
 #[derive(Clone, Debug)]
@@ -23,27 +24,28 @@ pub struct StoredRun {
 
 impl StoredRun {
     /// Reads the manifest of a folder.
-    pub fn open(path: &Path) -> Result<Self, CollectError> {
+    pub fn open(path: &Path) -> Result<Self, UserError> {
         let file = path.join(MANIFEST);
         match fs::metadata(&file) {
             // Asked first, because reading a pipe of that name would never end.
             Ok(found) if !found.is_file() => {
-                return Err(CollectError::NotPlain { path: file, expected: "file", found: kind_of(&found) });
+                return Err(not_plain(&file, "file", kind_of(&found)));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let path = path.to_owned();
-                return Err(if path.is_dir() {
-                    CollectError::NoManifest { path }
+                let name = path.display();
+                let message = if path.is_dir() {
+                    format!("{name} has no manifest.json: it is not a run, or it was stopped before it started")
                 } else {
-                    CollectError::NoFolder { path }
-                });
+                    format!("folder {name} not found")
+                };
+                return Err(UserError::usage(message).hint("list the runs with `llm-perf runs`"));
             }
-            Err(error) => return Err(CollectError::io("read", file)(error)),
+            Err(error) => return Err(UserError::io("read", &file)(error)),
             Ok(_) => {}
         }
-        let text = crate::document::read(&file).map_err(CollectError::io("read", &file))?;
-        let manifest =
-            serde_json::from_slice(&text).map_err(|reason| CollectError::BadManifest { path: file, reason })?;
+        let text = crate::document::read(&file).map_err(UserError::io("read", &file))?;
+        let manifest = serde_json::from_slice(&text)
+            .map_err(|reason| UserError::failed(format!("cannot read {} as a manifest: {reason}", file.display())))?;
         Ok(Self { path: path.to_owned(), manifest })
     }
 
@@ -120,39 +122,39 @@ impl StoredRun {
     }
 
     /// Deletes its folder and everything in it.
-    pub fn delete(&self) -> Result<(), CollectError> {
-        std::fs::remove_dir_all(&self.path).map_err(CollectError::io("delete", &self.path))
+    pub fn delete(&self) -> Result<(), UserError> {
+        std::fs::remove_dir_all(&self.path).map_err(UserError::io("delete", &self.path))
     }
 
     /// Files in its folder that its manifest does not list.
-    pub fn unlisted(&self) -> Result<Vec<String>, CollectError> {
+    pub fn unlisted(&self) -> Result<Vec<String>, UserError> {
         verify::unlisted(&self.path, &self.manifest.files)
     }
 
     /// Compares every file with the manifest. A run that is still being made may change meanwhile.
-    pub fn verify(&self) -> Result<Verification, CollectError> {
+    pub fn verify(&self) -> Result<Verification, UserError> {
         verify::verify(&self.path, &self.manifest.files)
     }
 }
 
 /// Every folder beneath `root`, newest first; those that cannot be read come last. No such root is no runs.
-pub fn list_runs(root: &Path) -> Result<Vec<RunListing>, CollectError> {
+pub fn list_runs(root: &Path) -> Result<Vec<RunListing>, UserError> {
     list_runs_with(root, None)
 }
 
 /// The same with the runs that the index knows beside them.
-pub fn list_runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<RunListing>, CollectError> {
+pub fn list_runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<RunListing>, UserError> {
     Ok(runs_with(root, index)?.into_iter().map(|(listing, _)| listing).collect())
 }
 
 /// The same as they are stored, where they can be read.
-pub fn runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<(RunListing, Option<StoredRun>)>, CollectError> {
+pub fn runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<(RunListing, Option<StoredRun>)>, UserError> {
     let mut paths = Vec::new();
     match fs::read_dir(root) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         entries => {
-            for entry in entries.map_err(CollectError::io("list", root))? {
-                paths.push(entry.map_err(CollectError::io("list", root))?.path());
+            for entry in entries.map_err(UserError::io("list", root))? {
+                paths.push(entry.map_err(UserError::io("list", root))?.path());
             }
         }
     }
@@ -171,7 +173,7 @@ pub fn runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<(RunListin
     Ok(runs)
 }
 
-fn unreadable(path: &Path, error: &CollectError) -> RunListing {
+fn unreadable(path: &Path, error: &UserError) -> RunListing {
     RunListing {
         id: folder_name(path),
         path: path.display().to_string(),

@@ -5,20 +5,19 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use types::{Artifact, FileProblem, FileProblemKind, Verification};
+use types::{Artifact, FileProblem, FileProblemKind, UserError, Verification};
 
 use super::content::{Digest, kind_of};
 use super::{MANIFEST, RelativePath, SOURCES};
-use crate::CollectError;
 
 /// Hashes every listed file again, and finds the files that are not listed. Links are not followed.
-pub(super) fn verify(folder: &Path, files: &[Artifact]) -> Result<Verification, CollectError> {
+pub(super) fn verify(folder: &Path, files: &[Artifact]) -> Result<Verification, UserError> {
     let problems = files.iter().filter_map(|artifact| problem(folder, artifact)).collect();
     Ok(Verification { checked: files.len() as u64, problems, unlisted: unlisted(folder, files)? })
 }
 
 /// Files that are not listed, and are neither the list nor a source that came with a packed run.
-pub(super) fn unlisted(folder: &Path, files: &[Artifact]) -> Result<Vec<String>, CollectError> {
+pub(super) fn unlisted(folder: &Path, files: &[Artifact]) -> Result<Vec<String>, UserError> {
     let mut found = BTreeSet::new();
     collect_files(folder, "", &mut found)?;
     found.remove(MANIFEST);
@@ -59,8 +58,8 @@ fn difference(folder: &Path, artifact: &Artifact) -> Option<(FileProblemKind, St
     }
 }
 
-fn collect_files(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(), CollectError> {
-    let failed = || CollectError::io("list", folder);
+fn collect_files(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(), UserError> {
+    let failed = || UserError::io("list", folder);
     for entry in fs::read_dir(folder).map_err(failed())? {
         let entry = entry.map_err(failed())?;
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());

@@ -55,6 +55,11 @@ static ADDRESS: LazyLock<Option<Regex>> =
 static BEARER: LazyLock<Option<Regex>> =
     LazyLock::new(|| regex(r"(?i)(?P<before>\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}"));
 
+/// `echo VALUE | docker login --password-stdin`.
+static PIPED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    regex(r#"(?P<before>\b(?:echo|printf)\s+(?:-\w+\s+)*)(?:"[^"]*"|'[^']*'|[^\s|]+)(?P<behind>\s*\|[^|]*-stdin\b)"#)
+});
+
 /// Says what is written from now on.
 pub fn write_arguments(which: WrittenArguments) {
     WRITTEN.store(which as u8, Ordering::Relaxed);
@@ -126,8 +131,10 @@ fn masked_texts<T: AsRef<str>>(words: &[T], depth: u32) -> Vec<String> {
             }
             _ => {
                 before.push(program::name(word));
-                if is_option(word) {
-                    next = Next::Named(name::suspicion(word));
+                // `--token= VALUE`, as shells leave it of an empty variable.
+                let option = word.strip_suffix('=').unwrap_or(word);
+                if is_option(option) {
+                    next = Next::Named(name::suspicion(option));
                 }
                 masked_word(word, depth)
             }
@@ -176,7 +183,11 @@ fn masked_word(text: &str, depth: u32) -> String {
             }
         }
     }
-    let steps: [Step<'_>; 2] = [(&ADDRESS, &masked_address), (&BEARER, &|found| format!("{}{MASK}", &found["before"]))];
+    let steps: [Step<'_>; 3] = [
+        (&ADDRESS, &masked_address),
+        (&BEARER, &|found| format!("{}{MASK}", &found["before"])),
+        (&PIPED, &|found| format!("{}{MASK}{}", &found["before"], &found["behind"])),
+    ];
     shape::masked(&masked_values(&in_turn(&masked, &steps))).into_owned()
 }
 
@@ -249,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_patterns_compile() {
-        for pattern in [&NAME, &VALUE, &ADDRESS, &BEARER] {
+        for pattern in [&NAME, &VALUE, &ADDRESS, &BEARER, &PIPED] {
             assert!(pattern.is_some());
         }
     }
@@ -320,6 +331,12 @@ mod tests {
         "x 'DefaultEndpointsProtocol=https;AccountKey=S3CRET;EndpointSuffix=x'",
         "x 'Server=h;Password=S3CRET;'",
         "x '{\"api_key\": \"S3CRET\"}'",
+        "wandb login S3CRET",
+        "wandb login --relogin S3CRET",
+        "x --pin=S3CRET",
+        "x --token= S3CRET",
+        "sh -c 'echo S3CRET | docker login -u me --password-stdin'",
+        "sh -c 'printf \"S3CRET\" | helm registry login --password-stdin host'",
     ];
 
     #[test]
@@ -364,6 +381,8 @@ mod tests {
             "nsys profile -o r --capture-range=cudaProfilerApi -t cuda,nvtx",
             "docker run -p 8080:80 image",
             "python -c 'for key in keys: print(key, token)'",
+            "sh -c 'echo start | tee log; wandb sync run'",
+            "train --pin-memory --pin=true --wandb online",
         ] {
             assert_eq!(shown(line), shlex::split(line).unwrap().join(" "));
         }

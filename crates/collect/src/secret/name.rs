@@ -4,8 +4,22 @@
 const ENDINGS: &str = include_str!("endings.txt");
 
 /// Last words that are a secret where the word before them names nothing harmless, and the value is no number or switch.
-const WORDS: &[&str] =
-    &["pass", "pw", "key", "auth", "pat", "sig", "cookie", "dsn", "creds", "cred", "otp", "passwords", "session"];
+const WORDS: &[&str] = &[
+    "pass",
+    "pw",
+    "key",
+    "auth",
+    "pat",
+    "sig",
+    "cookie",
+    "dsn",
+    "creds",
+    "cred",
+    "otp",
+    "passwords",
+    "pin",
+    "session",
+];
 
 /// Words before `token`, `key` and `pass` with which they are no secret: tokens of a text, keys of a table, passes of a loop.
 const HARMLESS: &str = include_str!("harmless.txt");

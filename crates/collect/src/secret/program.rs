@@ -11,7 +11,7 @@ pub(super) enum Part {
     BehindPercent,
 }
 
-/// Program, with its verb where the option means something else without it; option; and where in its value the secret stands.
+/// Program, with its verb where the option means something else without it; option, empty where it is a word of its own; and where in its value the secret stands.
 const OPTIONS: &[(&str, &str, Part)] = &[
     ("aria2c", "--http-passwd", Part::Whole),
     ("az login", "-p", Part::Whole),
@@ -44,6 +44,7 @@ const OPTIONS: &[(&str, &str, Part)] = &[
     ("sshpass", "-p", Part::Whole),
     ("twine", "-p", Part::Whole),
     ("unzip", "-P", Part::Whole),
+    ("wandb login", "", Part::Whole),
     ("wget", "--http-passwd", Part::Whole),
     ("zip", "-P", Part::Whole),
 ];
@@ -52,6 +53,9 @@ const OPTIONS: &[(&str, &str, Part)] = &[
 pub(super) fn option<'w>(before: &[&str], word: &'w str) -> Option<(Part, Option<&'w str>)> {
     let of_program = OPTIONS.iter().filter(|(program, ..)| program.split(' ').all(|word| before.contains(&word)));
     let found = of_program.filter_map(|(_, option, part)| {
+        if option.is_empty() {
+            return (!word.starts_with('-')).then_some((0, *part, Some(word)));
+        }
         let rest = word.strip_prefix(option)?;
         let is_letter = option.len() == 2;
         let value = match rest.strip_prefix('=') {

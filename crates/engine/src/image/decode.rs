@@ -1,10 +1,11 @@
 //! From the bytes of a file to an image the right way up, within limits.
 
+use types::UserError;
+
 use super::decoder::{Decoder, Failure};
 use super::format::Format;
 use super::jpeg;
 use super::rgb_image::{Page, RgbImage};
-use crate::InputError;
 
 /// Most pixels along a side. A poster scanned at 600 dots per inch is below; what is above is mostly an attack.
 const MOST_SIDE: u32 = 30_000;
@@ -12,8 +13,10 @@ const MOST_SIDE: u32 = 30_000;
 /// Most bytes that decoding may hold: 178 million pixels of three bytes, where Pillow stops too, and fewer of what has to be copied.
 const MOST_BYTES: u64 = 512 << 20;
 
+const COPY_AGAIN: &str = "copy the file again from its source, or remove it from the inputs";
+
 /// Size of the image in `bytes`, from its header alone; `name` is what errors call it.
-pub fn measure(name: &str, bytes: &[u8]) -> Result<Page, InputError> {
+pub fn measure(name: &str, bytes: &[u8]) -> Result<Page, UserError> {
     let (decoder, _) = open(name, bytes)?;
     let [width, height] = decoder.size();
     let is_turned = decoder.orientation().is_turned();
@@ -21,7 +24,7 @@ pub fn measure(name: &str, bytes: &[u8]) -> Result<Page, InputError> {
 }
 
 /// Decodes a PNG or JPEG image, turns it the right way up and drops transparency; `name` is what errors call it.
-pub fn decode(name: &str, bytes: &[u8]) -> Result<RgbImage, InputError> {
+pub fn decode(name: &str, bytes: &[u8]) -> Result<RgbImage, UserError> {
     let (decoder, format) = open(name, bytes)?;
     if format == Format::Jpeg && !jpeg::is_whole(bytes) {
         return Err(failed(name, bytes, format, Failure::Truncated));
@@ -32,12 +35,13 @@ pub fn decode(name: &str, bytes: &[u8]) -> Result<RgbImage, InputError> {
 }
 
 /// A decoder for the format that the first bytes tell, within the limits.
-fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, Format), InputError> {
+fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, Format), UserError> {
     if bytes.is_empty() {
-        return Err(InputError::EmptyImage { name: name.into() });
+        return Err(UserError::failed(format!("{name} is empty")).hint(COPY_AGAIN));
     }
     let Some(format) = Format::of(bytes) else {
-        return Err(InputError::NotAnImage { name: name.into(), beginning: beginning(bytes) });
+        let message = format!("{name} is not an image: it starts with {}", beginning(bytes));
+        return Err(UserError::failed(message).hint("remove the file from the inputs"));
     };
     let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
     let decoder = Decoder::open(bytes, format, most).map_err(|failure| failed(name, bytes, format, failure))?;
@@ -47,18 +51,27 @@ fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, Format), InputE
         return Err(failed(name, bytes, format, Failure::Damaged(reason)));
     }
     if width.max(height) > MOST_SIDE || decoder.held_bytes() > MOST_BYTES {
-        let (most_side, most_bytes) = (MOST_SIDE, MOST_BYTES);
-        return Err(InputError::ImageTooLarge { name: name.into(), width, height, most_side, most_bytes });
+        return Err(UserError::failed(format!(
+            "{name} has {width} x {height} pixels; the limits are {MOST_SIDE} per side and {MOST_BYTES} bytes decoded"
+        ))
+        .hint("scale the image down; the network sees only a few tiles of it"));
     }
     Ok((decoder, format))
 }
 
-fn failed(name: &str, bytes: &[u8], format: Format, failure: Failure) -> InputError {
-    let (name, format) = (name.to_owned(), format.name());
+fn failed(name: &str, bytes: &[u8], format: Format, failure: Failure) -> UserError {
+    let format = format.name();
     match failure {
-        Failure::Truncated => InputError::TruncatedImage { name, format, bytes: bytes.len() },
-        Failure::Damaged(reason) => InputError::DamagedImage { name, format, reason },
-        Failure::Unread => InputError::UnreadFormat { name, format: format.into() },
+        Failure::Truncated => UserError::failed(format!(
+            "{name} is truncated: the {format} image ends after {} bytes, before its end marker",
+            bytes.len()
+        ))
+        .hint(COPY_AGAIN),
+        Failure::Damaged(reason) => {
+            UserError::failed(format!("{name} is a damaged {format} image: {reason}")).hint(COPY_AGAIN)
+        }
+        Failure::Unread => UserError::failed(format!("{name} is a {format} image; only PNG and JPEG are read"))
+            .hint("convert it to PNG or JPEG"),
     }
 }
 

@@ -1,10 +1,10 @@
 //! A small picture of a page, for people to know it by.
 
 use jpeg_encoder::{ColorType, Encoder};
+use types::UserError;
 
 use super::decode::decode;
 use super::resample::resize;
-use crate::InputError;
 
 /// Pixels along the longer side, at most.
 const SIDE: u32 = 160;
@@ -13,7 +13,7 @@ const QUALITY: u8 = 70;
 
 /// The image in `bytes` as a JPEG of at most 160 pixels along either side; `name` is what errors call it. Nothing of the file
 /// but its pixels is in it: no place, no camera, no comment.
-pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
+pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, UserError> {
     let page = decode(name, bytes)?;
     let longer = page.width().max(page.height());
     let scaled = |side: u32| {
@@ -24,7 +24,7 @@ pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
     let mut jpeg = Vec::new();
     Encoder::new(&mut jpeg, QUALITY)
         .encode(small.levels(), width as u16, height as u16, ColorType::Rgb)
-        .map_err(|error| InputError::DamagedImage { name: name.into(), format: "JPEG", reason: error.to_string() })?;
+        .map_err(|error| UserError::failed(format!("cannot make a thumbnail of {name}: {error}")))?;
     Ok(jpeg)
 }
 

@@ -6,19 +6,18 @@ pub use collect::run::{DEFAULT_ROOT, StoredRun};
 use collect::run::{RunIndex, digest_like, list_runs_with, runs_with};
 use types::{FileProblem, FileProblemKind, InputSet, RunList, RunState, SchemaTag, UserError, Verification};
 
-use crate::CollectError;
 pub use crate::pipeline::recorded::earlier::{RunPurpose, find, is_repeatable};
 use crate::pipeline::recorded::provenance::INPUTS;
 use crate::pipeline::recorded::recording;
 
 /// The runs beneath a folder and those that `--out` put elsewhere, newest first.
-pub fn list(root: &Path) -> Result<RunList, CollectError> {
+pub fn list(root: &Path) -> Result<RunList, UserError> {
     let runs = list_runs_with(root, RunIndex::of_user().as_ref())?;
     Ok(RunList { schema: SchemaTag::new(), root: root.display().to_string(), runs })
 }
 
 /// Compares every file of a run with its manifest, and every source that came with it in a bundle with what the run was read from.
-pub fn verify(run: &StoredRun) -> Result<Verification, CollectError> {
+pub fn verify(run: &StoredRun) -> Result<Verification, UserError> {
     let mut found = run.verify()?;
     for source in recording::sources(run) {
         let path = recording::packed_path(&source.digest, &source.name);
@@ -53,7 +52,7 @@ pub fn delete(run: &StoredRun) -> Result<(), UserError> {
 }
 
 /// The runs that are left to delete where the newest `keep` beneath a folder stay: those that have ended, oldest first.
-pub fn beyond(root: &Path, keep: usize) -> Result<Vec<StoredRun>, CollectError> {
+pub fn beyond(root: &Path, keep: usize) -> Result<Vec<StoredRun>, UserError> {
     let old = runs_with(root, None)?.into_iter().skip(keep).rev();
     Ok(old.filter(|(listing, _)| listing.state != RunState::Running).filter_map(|(_, run)| run).collect())
 }

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collect::run::{DEFAULT_ROOT, RunIndex};
-use types::BundleIndex;
-
-use crate::CollectError;
+use types::{BundleIndex, UserError};
 
 /// A file that takes a while.
 const LARGE: u64 = 32 << 20;
@@ -20,7 +18,7 @@ pub struct UnpackedRun {
 }
 
 /// Unpacks a bundle into `out`, or into a folder of its own name among the runs.
-pub fn unpack(bundle: &Path, out: Option<&Path>, doing: &mut dyn FnMut(&str)) -> Result<UnpackedRun, CollectError> {
+pub fn unpack(bundle: &Path, out: Option<&Path>, doing: &mut dyn FnMut(&str)) -> Result<UnpackedRun, UserError> {
     let root = Path::new(DEFAULT_ROOT);
     let named = || root.join(bundle.file_stem().unwrap_or(bundle.as_os_str()));
     let folder = out.map_or_else(named, Path::to_owned);

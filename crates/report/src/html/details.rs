@@ -2,13 +2,26 @@
 
 use std::collections::HashMap;
 
-use types::timeline::{DeviceWork, Timeline};
+use types::Stage;
+use types::timeline::{DeviceWork, LaunchShapeId, NameId, SignatureId, Timeline};
 use types::view::WorkPlace;
 
 use crate::words::cause::family;
 
+/// What a combination is made of in one timeline, before it is text: the family and the stage, the operator and its shapes, the range,
+/// how it was launched or how much it moved, and where the path of the module lies.
+type Parts = (
+    (&'static str, Option<Stage>),
+    Option<(NameId, Option<SignatureId>)>,
+    Option<NameId>,
+    (Option<LaunchShapeId>, Option<u64>),
+    Option<*const str>,
+);
+
 /// Texts, and combinations of them.
 pub(super) struct Details {
+    /// Of the timeline at hand: a trace has millions of kernels and few combinations.
+    known: HashMap<Parts, u32>,
     places: HashMap<String, u32>,
     rows: HashMap<[u32; 7], u32>,
     pub(super) texts: Vec<String>,
@@ -18,11 +31,16 @@ pub(super) struct Details {
 impl Default for Details {
     fn default() -> Self {
         let (texts, details) = (vec![String::new()], vec![[0; 7]]);
-        Self { places: HashMap::new(), rows: HashMap::new(), texts, details }
+        Self { known: HashMap::new(), places: HashMap::new(), rows: HashMap::new(), texts, details }
     }
 }
 
 impl Details {
+    /// Parts of another timeline follow, which mean something else.
+    pub(super) fn next_timeline(&mut self) {
+        self.known.clear();
+    }
+
     /// The place of what is known of this work.
     pub(super) fn of(
         &mut self,
@@ -33,6 +51,16 @@ impl Details {
     ) -> u32 {
         let operator = place.operator.and_then(|row| timeline.operators.get(row as usize));
         let range = place.range.and_then(|row| timeline.ranges.get(row as usize));
+        let parts = (
+            (place.family, place.stage),
+            operator.map(|one| (one.name, one.signature)),
+            range.map(|one| one.name),
+            (work.launch, work.bytes.map(|bytes| bytes.get())),
+            module.map(std::ptr::from_ref),
+        );
+        if let Some(known) = self.known.get(&parts) {
+            return *known;
+        }
         let signature = operator.and_then(|one| one.signature).map(|one| timeline.signatures.get(one));
         let shapes = signature.map(|one| format!("{:?}", one.shapes)).filter(|shapes| shapes != "[]");
         let row = [
@@ -45,10 +73,12 @@ impl Details {
             module.map_or(0, |module| self.text(module)),
         ];
         let details = &mut self.details;
-        *self.rows.entry(row).or_insert_with(|| {
+        let found = *self.rows.entry(row).or_insert_with(|| {
             details.push(row);
             details.len() as u32 - 1
-        })
+        });
+        self.known.insert(parts, found);
+        found
     }
 
     fn text(&mut self, text: &str) -> u32 {

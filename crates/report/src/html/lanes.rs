@@ -85,6 +85,7 @@ fn lanes(ranks: &[(&Timeline, &TimelineView<'_>)], clock: &RankClock, most: usiz
     for (source, (timeline, view)) in ranks.iter().enumerate() {
         let shift = clock.shifts.get(source).copied().unwrap_or_default().get();
         names.next_timeline();
+        details.next_timeline();
         let mut of_rank = of_timeline(timeline, view, &mut names, &mut details, ranks.len() <= RANKS_WITH_HOSTS);
         for lane in &mut of_rank {
             lane.source = source;
@@ -262,8 +263,10 @@ fn thread_name(number: u64) -> String {
 /// Devices while they were idle.
 fn idle(timeline: &Timeline, view: &TimelineView<'_>, names: &mut Names) -> Vec<Lane> {
     let mut devices: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+    let mut known = BTreeMap::new();
     for stretch in &view.idle {
-        let name = names.text(&cause(stretch.cause), &Colour::Idle(stretch.cause));
+        let text = || names.text(&cause(stretch.cause), &Colour::Idle(stretch.cause));
+        let name = *known.entry(stretch.cause).or_insert_with(text);
         let found = Event { name, ..event(stretch.start.get(), stretch.length.get()) };
         devices.entry(stretch.device).or_default().push(found);
     }

@@ -101,13 +101,25 @@ impl Frame {
                 }
             }
         };
-        Self { inside: self.inside.into_iter().map(join).collect(), ..self }
+        let inside = self.inside.into_iter().map(join).collect();
+        Self { inside, ..self }.summed()
     }
 
-    /// Its time, never less than what is inside: parts of one module may be told apart that overlap in time.
+    /// With its time, never less than what is inside: parts of one module may be told apart that overlap in time.
+    fn summed(mut self) -> Self {
+        let [inside, own] = [self.inside(), self.whole()];
+        self.time = Some([own[0].max(inside[0]), own[1].max(inside[1])]);
+        self
+    }
+
+    /// The time of the frames inside it.
+    fn inside(&self) -> [Nanos; 2] {
+        self.inside.values().map(Self::whole).fold([Nanos::ZERO; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
+    }
+
+    /// Its time, which is known of every frame once they are joined.
     fn whole(&self) -> [Nanos; 2] {
-        let inside = self.inside.values().map(Self::whole).fold([Nanos::ZERO; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
-        self.time.map_or(inside, |time| [time[0].max(inside[0]), time[1].max(inside[1])])
+        self.time.unwrap_or_else(|| self.inside())
     }
 
     /// The same time the other way round: what takes it is at the top, what called that is below.
@@ -118,8 +130,7 @@ impl Frame {
     }
 
     fn turn(&self, path: &mut Vec<String>, into: &mut Self) {
-        let whole = self.whole();
-        let inside = self.inside.values().map(Self::whole).fold([Nanos::ZERO; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+        let (whole, inside) = (self.whole(), self.inside());
         let own = [whole[0] - inside[0], whole[1] - inside[1]];
         if own != [Nanos::ZERO; 2] && !path.is_empty() {
             let mut frame = &mut *into;

@@ -8,9 +8,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use collect::CollectError;
 use collect::run::{Outcome, RunFolder, RunRequest};
-use types::{Failure, Random};
+use types::{Random, UserError};
 
 /// Names the writer uses again and again, so that files are replaced as well as added.
 const NAMES: [&str; 8] = [
@@ -36,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn create(root: &Path) -> Result<RunFolder, CollectError> {
+fn create(root: &Path) -> Result<RunFolder, UserError> {
     RunFolder::create(RunRequest { root: root.to_owned(), ..RunRequest::new("test", std::env::args_os().collect()) })
 }
 
@@ -89,8 +88,7 @@ fn limited(root: &Path, bytes: u64) -> Result<(), Box<dyn std::error::Error>> {
     let Err(error) = folder.write_file("large.bin", &vec![7; 2 * bytes as usize]) else {
         return Err("a file larger than the limit was written".into());
     };
-    let hint = error.hint().unwrap_or_default();
-    writeln!(io::stdout().lock(), "{error}\n{hint}")?;
+    writeln!(io::stdout().lock(), "{error}\n{}", error.hints.join("\n"))?;
     folder.fail(error.to_string())?;
     Ok(())
 }

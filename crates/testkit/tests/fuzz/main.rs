@@ -8,6 +8,7 @@
 mod body;
 mod corpus;
 mod cost;
+mod grammar;
 mod mutation;
 mod random;
 mod seeds;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use corpus::Corpus;
 use cost::measured;
+use grammar::{database, kineto, ncu, recording};
 use mutation::{bytes, json, mangled, parquet, png, rows, safetensors, sqlite, wire};
 use network::{Model, Preset};
 use random::Random;
@@ -152,9 +154,10 @@ fn torch_profiler_traces() {
     let texts = seeds::folder("fuzz/seeds/torch");
     // The first byte says how large the chunks are that the trace is read in.
     let structured = |random: &mut Random| [vec![random.number() as u8], one_of_json(&traces)(random)].concat();
+    let made = |random: &mut Random| [vec![random.number() as u8], kineto::trace(random)].concat();
     // Chunks of a few bytes, each with its own tables, and two threads at once: more than a trace that is read as it should be.
     let bounds = Bounds { memory_per_byte: 1000, ..Bounds::default() };
-    fuzz("torch", &bounds, &[&structured, &structured, &one_of(&texts, bytes::mutated)], body::torch::check);
+    fuzz("torch", &bounds, &[&structured, &made, &one_of(&texts, bytes::mutated)], body::torch::check);
 }
 
 #[test]
@@ -164,7 +167,12 @@ fn traces_all_the_way_to_a_run_folder() {
     let recordings = seeds::files(&["crates/ingest/tests/data/collector/cuda.wire"]);
     let pages = seeds::rows("crates/ingest/tests/fixtures/ncu/ncu-range-nested-raw.csv", 6);
     let bounds = Bounds { inputs: 80, memory_per_byte: 2000, memory: 64 << 20, ..Bounds::default() };
-    let mutations: [Mutation<'_>; 5] = [
+    let mutations: [Mutation<'_>; 10] = [
+        &kineto::trace,
+        &kineto::trace,
+        &database::export,
+        &recording::file,
+        &ncu::raw,
         &one_of_json(&traces),
         &refilled(&traces),
         &one_of(&exports, sqlite::mutated),
@@ -212,7 +220,12 @@ fn exports_of_nsight_systems() {
         "crates/ingest/tests/fixtures/nsys/small.sqlite",
         "crates/ingest/tests/fixtures/nsys/emitted.sqlite",
     ]);
-    fuzz("nsys_sqlite", &Bounds::default(), &[&one_of(&seeds, sqlite::mutated)], body::nsys_sqlite::check);
+    fuzz(
+        "nsys_sqlite",
+        &Bounds::default(),
+        &[&one_of(&seeds, sqlite::mutated), &database::export],
+        body::nsys_sqlite::check,
+    );
 }
 
 #[test]
@@ -227,7 +240,7 @@ fn files_of_the_collector() {
     ]
     .concat();
     let (records, any) = (one_of(&seeds, wire::mutated), one_of(&seeds, bytes::mutated));
-    fuzz("wire", &Bounds::default(), &[&records, &records, &any], body::wire::check);
+    fuzz("wire", &Bounds::default(), &[&records, &recording::file, &any], body::wire::check);
 }
 
 #[test]
@@ -237,7 +250,7 @@ fn pages_of_nsight_compute() {
         seeds::rows("crates/ingest/tests/fixtures/ncu/ncu-range-nested-raw.csv", 6),
     ]
     .concat();
-    fuzz("ncu_raw", &Bounds::default(), &[&one_of(&raw, rows::mutated)], body::ncu_raw::check);
+    fuzz("ncu_raw", &Bounds::default(), &[&one_of(&raw, rows::mutated), &ncu::raw], body::ncu_raw::check);
     // The header is the target's own.
     let details = seeds::folder("fuzz/seeds/ncu_details");
     let bounds = Bounds { read: 5..=100, ..Bounds::default() };

@@ -141,7 +141,7 @@ pub struct MemoryInfo {
     pub total_bytes: Option<Bytes>,
     /// What could be had when asked.
     pub available_bytes: Option<Bytes>,
-    /// Limit of the control group; absent when there is none.
+    /// Limit of the control group or of the address space (`ulimit -v`), the smaller one; absent when there is none.
     pub limit_bytes: Option<Bytes>,
 }
 

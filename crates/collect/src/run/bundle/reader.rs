@@ -5,13 +5,14 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
-use types::{BundleFile, BundleIndex, Bytes};
+use types::{BundleFile, BundleIndex, Bytes, UserError};
+
+use crate::error::bad_bundle;
 
 use super::super::content::Hashing;
 use super::super::{MANIFEST, RelativePath, SOURCES};
 use super::member::{BLOCK, header, padding, stated_size};
 use super::{INDEX, MOST_BYTES, MOST_FILES, MOST_INDEX_BYTES};
-use crate::CollectError;
 
 /// The gzip header that we write: no name, no time, no system.
 const START: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
@@ -26,7 +27,7 @@ pub struct Bundle<R: Read> {
 
 impl<R: Read> Bundle<R> {
     /// Reads the index of a bundle, which `name` names in errors.
-    pub fn open(name: &Path, mut input: R) -> Result<Self, CollectError> {
+    pub fn open(name: &Path, mut input: R) -> Result<Self, UserError> {
         let refused = |reason: String| refusal(name, INDEX, reason);
         let mut start = [0; START.len()];
         input.read_exact(&mut start).map_err(|error| broken(name, INDEX, error))?;
@@ -77,8 +78,8 @@ impl<R: Read> Bundle<R> {
     /// returns without an error, not before.
     pub fn next_file(
         &mut self,
-        put: &mut dyn FnMut(&[u8]) -> Result<(), CollectError>,
-    ) -> Result<Option<BundleFile>, CollectError> {
+        put: &mut dyn FnMut(&[u8]) -> Result<(), UserError>,
+    ) -> Result<Option<BundleFile>, UserError> {
         let Some(file) = self.upcoming().cloned() else { return Ok(None) };
         self.next += 1;
         self.expect(&file.path, &header(&file.path, file.bytes.get()), "header")?;
@@ -104,7 +105,7 @@ impl<R: Read> Bundle<R> {
     }
 
     /// Makes sure that nothing follows, and gives back the index.
-    pub fn finish(mut self) -> Result<BundleIndex, CollectError> {
+    pub fn finish(mut self) -> Result<BundleIndex, UserError> {
         const END: &str = "end";
         self.expect(END, &[0; 2 * BLOCK], "end marker")?;
         // Reading to the end compares the checksum of the whole stream too.
@@ -116,7 +117,7 @@ impl<R: Read> Bundle<R> {
         Ok(self.index)
     }
 
-    fn expect(&mut self, place: &str, expected: &[u8], what: &str) -> Result<(), CollectError> {
+    fn expect(&mut self, place: &str, expected: &[u8], what: &str) -> Result<(), UserError> {
         let mut found = vec![0; expected.len()];
         self.content.read_exact(&mut found).map_err(|error| broken(&self.name, place, error))?;
         if found == expected {
@@ -161,17 +162,17 @@ fn check(index: &BundleIndex) -> Result<(), (String, String)> {
     }
 }
 
-fn refusal(name: &Path, place: &str, reason: String) -> CollectError {
-    CollectError::BadBundle { path: name.to_owned(), place: place.to_owned(), reason }
+fn refusal(name: &Path, place: &str, reason: String) -> UserError {
+    bad_bundle(name, place, &reason)
 }
 
 /// The stream itself: cut off, damaged, or not to be read.
-fn broken(name: &Path, place: &str, error: io::Error) -> CollectError {
+fn broken(name: &Path, place: &str, error: io::Error) -> UserError {
     match error.kind() {
         ErrorKind::UnexpectedEof => refusal(name, place, "the bundle is truncated here".to_owned()),
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
             refusal(name, place, format!("the compressed data is damaged ({error})"))
         }
-        _ => CollectError::io("read", name)(error),
+        _ => UserError::io("read", name)(error),
     }
 }

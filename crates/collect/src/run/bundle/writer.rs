@@ -5,12 +5,13 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
-use types::{BundleFile, BundleIndex, Bytes};
+use types::{BundleFile, BundleIndex, Bytes, UserError};
+
+use crate::error::bundle_exists;
 
 use super::super::content::{Hashing, TEMPORARY_SUFFIX, TemporaryFile, sync_folder};
 use super::member::{BLOCK, header, padding};
 use super::{INDEX, MOST_BYTES, MOST_FILES, MOST_INDEX_BYTES};
-use crate::CollectError;
 
 /// Writes a bundle of the files that `place` finds. It appears whole under its name, in place of nothing.
 pub fn write_bundle(
@@ -18,18 +19,20 @@ pub fn write_bundle(
     index: &BundleIndex,
     place: impl Fn(&BundleFile) -> PathBuf,
     doing: &mut dyn FnMut(&BundleFile),
-) -> Result<(), CollectError> {
-    let failed = || CollectError::io("write", out);
+) -> Result<(), UserError> {
+    let failed = || UserError::io("write", out);
     let text = serde_json::to_vec_pretty(index).map_err(|error| failed()(error.into()))?;
     let is_too_large = |bytes: Bytes| bytes.get() > MOST_BYTES;
     if index.members().count() > MOST_FILES
         || index.total().is_none_or(is_too_large)
         || text.len() as u64 > MOST_INDEX_BYTES
     {
-        return Err(CollectError::TooLargeToPack { files: MOST_FILES, bytes: Bytes::new(MOST_BYTES) });
+        let bytes = Bytes::new(MOST_BYTES);
+        let message = format!("the run is too large to pack: a bundle holds at most {MOST_FILES} files and {bytes}");
+        return Err(UserError::failed(message).hint("leave out the raw profiler files with `--redact`"));
     }
     if out.symlink_metadata().is_ok() {
-        return Err(CollectError::BundleExists { path: out.to_owned() });
+        return Err(bundle_exists(out));
     }
     let name = format!(".{}{TEMPORARY_SUFFIX}", std::process::id());
     let (temporary, file) = TemporaryFile::create(out.with_file_name(name)).map_err(failed())?;
@@ -56,9 +59,9 @@ pub fn write_bundle(
 fn copy(
     from: &Path,
     member: &BundleFile,
-    put: &mut impl FnMut(&[u8]) -> Result<(), CollectError>,
-) -> Result<(), CollectError> {
-    let unreadable = || CollectError::io("read", from);
+    put: &mut impl FnMut(&[u8]) -> Result<(), UserError>,
+) -> Result<(), UserError> {
+    let unreadable = || UserError::io("read", from);
     // One byte more than listed is enough to see that the file has grown.
     let most = member.bytes.get().saturating_add(1);
     let mut content = Hashing::new(File::open(from).map_err(unreadable())?.take(most));
@@ -73,5 +76,6 @@ fn copy(
     if digest.bytes == member.bytes && digest.sha256 == member.sha256 {
         return Ok(());
     }
-    Err(CollectError::NotAsListed { path: from.to_owned() })
+    Err(UserError::failed(format!("{} does not match the manifest of its run", from.display()))
+        .hint("list the changed files with `llm-perf runs RUN --verify`"))
 }

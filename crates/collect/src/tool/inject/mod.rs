@@ -12,8 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use types::UserError;
+
 use super::{Places, cupti, python};
-use crate::CollectError;
 use crate::user_folder::user_folder;
 use crate::whole_file::write_whole;
 
@@ -58,8 +59,8 @@ impl Injection {
     }
 
     /// Puts the library into `folder`, which will get the files too.
-    pub fn prepare(folder: &Path, settings: InjectSettings) -> Result<Self, CollectError> {
-        let folder = std::fs::canonicalize(folder).map_err(CollectError::io("find", folder))?;
+    pub fn prepare(folder: &Path, settings: InjectSettings) -> Result<Self, UserError> {
+        let folder = std::fs::canonicalize(folder).map_err(UserError::io("find", folder))?;
         let named = named()?;
         let written = named.is_none();
         let library = match named {
@@ -90,11 +91,11 @@ impl Injection {
     }
 
     /// The files that processes have left, and the library gone again.
-    pub fn gather(self) -> Result<Vec<PathBuf>, CollectError> {
+    pub fn gather(self) -> Result<Vec<PathBuf>, UserError> {
         if self.written {
-            std::fs::remove_file(&self.library).map_err(CollectError::io("remove", &self.library))?;
+            std::fs::remove_file(&self.library).map_err(UserError::io("remove", &self.library))?;
         }
-        let entries = std::fs::read_dir(&self.folder).map_err(CollectError::io("read", &self.folder))?;
+        let entries = std::fs::read_dir(&self.folder).map_err(UserError::io("read", &self.folder))?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let mut files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|kind| kind == "wire")).collect();
         files.sort();
@@ -103,12 +104,17 @@ impl Injection {
 }
 
 /// What to set for a program that is to wait for recordings. The library lies where it can stay.
-pub fn waiting_variables() -> Result<Vec<(OsString, OsString)>, CollectError> {
+pub fn waiting_variables() -> Result<Vec<(OsString, OsString)>, UserError> {
     let library = match named()? {
         Some(path) => path,
         None => {
-            let folder = user_folder().ok_or(CollectError::NoUserFolder)?.join("collector");
-            std::fs::create_dir_all(&folder).map_err(CollectError::io("create folder", &folder))?;
+            let folder = user_folder()
+                .ok_or_else(|| {
+                    UserError::failed("there is no folder for this user's data")
+                        .hint("set LLM_PERF_DATA_DIR to a folder")
+                })?
+                .join("collector");
+            std::fs::create_dir_all(&folder).map_err(UserError::io("create folder", &folder))?;
             let path = folder.join(FILE_NAME);
             if std::fs::read(&path).is_ok_and(|there| there == LIBRARY) { path } else { write(&folder)? }
         }
@@ -120,20 +126,24 @@ pub fn waiting_variables() -> Result<Vec<(OsString, OsString)>, CollectError> {
 }
 
 /// The library that the environment names.
-fn named() -> Result<Option<PathBuf>, CollectError> {
+fn named() -> Result<Option<PathBuf>, UserError> {
     let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    named.map(|path| std::fs::canonicalize(&path).map_err(CollectError::io("find", &path))).transpose()
+    named.map(|path| std::fs::canonicalize(&path).map_err(UserError::io("find", &path))).transpose()
 }
 
-fn write(folder: &Path) -> Result<PathBuf, CollectError> {
+fn write(folder: &Path) -> Result<PathBuf, UserError> {
     if LIBRARY.is_empty() {
-        return Err(CollectError::NoCollector);
+        let message = "this program was built without the CUDA collector";
+        return Err(UserError::failed(message).hint(
+            "the collector is built for Linux with glibc on x86_64 and aarch64; to use one built elsewhere, set \
+             LLM_PERF_INJECT_LIBRARY to its path",
+        ));
     }
     let path = folder.join(FILE_NAME);
     // Whole or not at all, and as a file of its own: another version may be in use.
-    write_whole(&path, LIBRARY).map_err(CollectError::io("write", &path))?;
+    write_whole(&path, LIBRARY).map_err(UserError::io("write", &path))?;
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&path, mode).map_err(CollectError::io("write", &path))?;
+    std::fs::set_permissions(&path, mode).map_err(UserError::io("write", &path))?;
     Ok(path)
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use types::UserError;
+
 use super::capture::query_metrics;
-use crate::CollectError;
 use crate::tool::{InstalledTool, ask};
 use crate::user_folder::user_folder;
 
@@ -72,7 +73,7 @@ fn is_counter(base: &str) -> bool {
 
 /// The metrics of the chip in this machine. Asked once for each release of the tool and each `device` (its name), then
 /// read from where it was kept.
-pub fn known_metrics(ncu: &InstalledTool, device: &str) -> Result<ChipMetrics, CollectError> {
+pub fn known_metrics(ncu: &InstalledTool, device: &str) -> Result<ChipMetrics, UserError> {
     let kept = kept_file(ncu, device);
     if let Some(text) = kept.as_deref().and_then(|path| std::fs::read_to_string(path).ok()) {
         let metrics = ChipMetrics::read(&text);
@@ -81,7 +82,7 @@ pub fn known_metrics(ncu: &InstalledTool, device: &str) -> Result<ChipMetrics, C
         }
     }
     let text = ask(query_metrics(&ncu.path, None), QUERY_LIMIT)
-        .map_err(|reason| CollectError::Tool { program: ncu.path.clone(), reason })?;
+        .map_err(|reason| UserError::failed(format!("{} failed: {reason}", ncu.path.display())))?;
     let metrics = ChipMetrics::read(&text);
     if let Some(path) = kept.filter(|_| !metrics.is_empty()) {
         // Kept for speed alone: where it cannot be, it is asked again.

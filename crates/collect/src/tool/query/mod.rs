@@ -9,9 +9,12 @@ mod request;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use types::UserError;
+
 use super::Places;
 use super::python::{self, NoInterpreter, Python};
-use crate::{CollectError, Command};
+use crate::Command;
+use crate::error::no_python;
 
 pub use event::{QueryEvent, QueryFailure, QueryFailureKind};
 pub use request::{PROTOCOL, QueryRequest, TableFile, TableRequest};
@@ -79,11 +82,11 @@ impl QueryEngine {
 }
 
 /// The interpreter to use: the one that is named, else `LLM_PERF_PYTHON`, else the first on `PATH` that has the engine.
-pub fn interpreter(named: Option<&str>, engine: &QueryEngine) -> Result<QueryPython, CollectError> {
+pub fn interpreter(named: Option<&str>, engine: &QueryEngine) -> Result<QueryPython, UserError> {
     find(&Places { limit: ANSWER_LIMIT, ..Places::of_this_machine() }, named, engine)
 }
 
-fn find(places: &Places, named: Option<&str>, engine: &QueryEngine) -> Result<QueryPython, CollectError> {
+fn find(places: &Places, named: Option<&str>, engine: &QueryEngine) -> Result<QueryPython, UserError> {
     let (package, install) = engine.packages();
     match python::search(places, named, |python| engine.is_in(python)) {
         Ok((program, python)) => {
@@ -94,8 +97,14 @@ fn find(places: &Places, named: Option<&str>, engine: &QueryEngine) -> Result<Qu
             };
             Ok(QueryPython { program, engine })
         }
-        Err(NoInterpreter::Absent(named)) => Err(CollectError::NoPython { named }),
-        Err(NoInterpreter::Lacking(asked)) => Err(CollectError::NoQueryEngine { engine: package, install, asked }),
+        Err(NoInterpreter::Absent(named)) => Err(no_python(named.as_deref())),
+        Err(NoInterpreter::Lacking(asked)) => {
+            let message = format!("no Python interpreter with {package} found; tried: {}", asked.join(", "));
+            Err(UserError::failed(message).hint(format!(
+                "run `pip install {install}`, or choose an interpreter that has it: pass --python PATH or set \
+                 LLM_PERF_PYTHON"
+            )))
+        }
     }
 }
 
@@ -106,7 +115,6 @@ pub fn command(python: &Path, driver: &Path, request: &Path) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use types::Failure;
 
     use super::*;
     use crate::tool::tests::{fake_program, patient};
@@ -139,7 +147,7 @@ mod tests {
             error.to_string().starts_with("no Python interpreter with duckdb or datafusion found; tried: "),
             "{error}"
         );
-        assert!(error.hint().unwrap().starts_with("run `pip install duckdb`"), "{:?}", error.hint());
+        assert!(error.hints[0].starts_with("run `pip install duckdb`"), "{:?}", error.hints);
         let error = find(&Places::default(), None, &QueryEngine::Auto).unwrap_err();
         assert_eq!(error.to_string(), "python3 not found on PATH");
     }

@@ -10,9 +10,12 @@ mod request;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use types::UserError;
+
 use super::Places;
 use super::python::{self, NoInterpreter, Python};
-use crate::{CollectError, Command};
+use crate::Command;
+use crate::error::{CHOOSE_PYTHON, no_python};
 
 pub use event::{
     DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent, TriedEvent,
@@ -39,16 +42,19 @@ const OFFLINE: [(&str, &str); 3] =
     [("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"), ("HF_DATASETS_OFFLINE", "1")];
 
 /// The interpreter to use: the one that is named, else `LLM_PERF_PYTHON`, else the first on `PATH` that has torch.
-pub fn interpreter(named: Option<&str>) -> Result<PathBuf, CollectError> {
+pub fn interpreter(named: Option<&str>) -> Result<PathBuf, UserError> {
     find(&Places { limit: ANSWER_LIMIT, ..Places::of_this_machine() }, named)
 }
 
-fn find(places: &Places, named: Option<&str>) -> Result<PathBuf, CollectError> {
+fn find(places: &Places, named: Option<&str>) -> Result<PathBuf, UserError> {
     let has_torch = |python: &Python| python.torch.is_some() || python.torch_folder.is_some();
     match python::search(places, named, has_torch) {
         Ok((program, _)) => Ok(program),
-        Err(NoInterpreter::Absent(named)) => Err(CollectError::NoPython { named }),
-        Err(NoInterpreter::Lacking(asked)) => Err(CollectError::NoTorch { asked }),
+        Err(NoInterpreter::Absent(named)) => Err(no_python(named.as_deref())),
+        Err(NoInterpreter::Lacking(asked)) => {
+            let message = format!("no Python interpreter with torch found; tried: {}", asked.join(", "));
+            Err(UserError::failed(message).hint(CHOOSE_PYTHON))
+        }
     }
 }
 
@@ -60,7 +66,6 @@ pub fn command(python: &Path, driver: &Path, request: &Path) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use types::Failure;
 
     use super::*;
     use crate::tool::tests::{fake_program, patient};
@@ -81,7 +86,7 @@ mod tests {
         assert_eq!(find(&places, None).unwrap(), wanted);
         let error = find(&Places { path: vec![first], ..patient() }, None).unwrap_err();
         assert!(error.to_string().starts_with("no Python interpreter with torch found"), "{error}");
-        assert!(error.hint().unwrap().contains("--python"));
+        assert!(error.hints[0].contains("--python"));
     }
 
     #[test]
@@ -90,7 +95,8 @@ mod tests {
         let with = fake_program(&root.path().join("a"), "python3", &answering("\"2.11.0\""));
         let without = fake_program(&root.path().join("b"), "python3", &answering("null"));
         let places = Places { path: vec![root.path().join("a")], ..patient() };
-        assert!(matches!(find(&places, without.to_str()), Err(CollectError::NoTorch { .. })));
+        let lacking = find(&places, without.to_str()).unwrap_err();
+        assert!(lacking.message.starts_with("no Python interpreter with torch found"), "{lacking}");
         assert_eq!(find(&Places { python: Some(with.clone()), ..patient() }, None).unwrap(), with);
         let error = find(&places, Some("/nowhere/python")).unwrap_err();
         assert_eq!(error.to_string(), "Python interpreter `/nowhere/python` not found");

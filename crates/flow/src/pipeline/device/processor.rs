@@ -1,13 +1,12 @@
 //! The processor a model runs on, and what it was measured to do.
 
 use collect::calibrate::{self, Store};
-use types::{Caveat, CaveatKind, Facts, Hardware};
+use types::{Caveat, CaveatKind, Facts, Hardware, UserError};
 
-use crate::CollectError;
 use crate::pipeline::progress::Progress;
 
 /// This machine's processor with its measured rates, measured now when they were not, and whether to trust them.
-pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<(Hardware, Option<Caveat>), CollectError> {
+pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<(Hardware, Option<Caveat>), UserError> {
     let settings = calibrate::CalibrationSettings::default();
     let store = Store::of_this_user()?;
     let mut told = false;

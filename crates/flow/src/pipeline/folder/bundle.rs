@@ -6,9 +6,8 @@ use collect::run::RunFolder;
 use report::Page;
 use report::html::{Picture, RunPage, RunPageKind};
 use report::pages::run::Assumptions;
-use types::{Environment, KernelReport, Metrics, RunManifest};
+use types::{Environment, KernelReport, Metrics, RunManifest, UserError};
 
-use crate::CollectError;
 use crate::pipeline::folder::documents::RunDocuments;
 use crate::pipeline::folder::thumbnails;
 use crate::pipeline::recorded::provenance::{self, NATIVE_TRACE};
@@ -34,7 +33,7 @@ pub(crate) struct Bundle<'a> {
 }
 
 /// Writes every page the run has something for. The analytic model is there before, and is on the page beside what was measured.
-pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
+pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), UserError> {
     let Bundle { metrics, environment, assumptions, kernels, operator_rows, timelines } = bundle;
     let documents = RunDocuments::read(folder.path());
     let view = analysis::view::run(metrics);
@@ -89,7 +88,7 @@ pub(crate) fn write_page(
     metrics: &Metrics,
     pages: &[(RunPageKind, Page)],
     recorded: Result<&Recorded, &str>,
-) -> Result<(), CollectError> {
+) -> Result<(), UserError> {
     let html = page(folder.path(), folder.manifest(), metrics, pages, recorded, false);
     folder.write_file("report.html", html.as_bytes())
 }

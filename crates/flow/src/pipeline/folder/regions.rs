@@ -2,10 +2,9 @@
 
 use analysis::region::RolledRegions;
 use collect::run::RunFolder;
-use types::RegionReport;
 use types::counter::CounterTable;
+use types::{RegionReport, UserError};
 
-use crate::CollectError;
 use crate::pipeline::folder::documents::REGIONS;
 
 /// Writes both. The overview is a page of the run, and is written with the others.
@@ -14,7 +13,7 @@ pub(crate) fn write<'a>(
     report: &RegionReport,
     rolled: &RolledRegions,
     tables: impl Iterator<Item = &'a CounterTable>,
-) -> Result<(), CollectError> {
+) -> Result<(), UserError> {
     folder.write_json(REGIONS, report)?;
     let tables: Vec<&CounterTable> = tables.filter(|table| !table.work.is_empty()).collect();
     for region in &rolled.regions {

@@ -4,9 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
-use types::RunState;
+use types::{RunState, UserError};
 
-use crate::CollectError;
 use crate::pipeline::recorded::provenance::NATIVE_TRACE;
 
 /// What a run is looked for.
@@ -69,6 +68,6 @@ pub fn is_repeatable(run: &StoredRun) -> bool {
 
 /// The run that `selector` names, among those in `root` and those that `--out` put elsewhere; `latest` is the newest that serves the
 /// purpose, `latest:KIND` the newest of a kind.
-pub fn find(root: &Path, selector: impl AsRef<OsStr>, purpose: RunPurpose) -> Result<StoredRun, CollectError> {
+pub fn find(root: &Path, selector: impl AsRef<OsStr>, purpose: RunPurpose) -> Result<StoredRun, UserError> {
     find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &purpose.fitness())
 }

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use collect::CollectError;
 use collect::run::{RunFolder, blake3_of};
+use types::UserError;
 use types::view::WorkModules;
 use types::{Bytes, InputCommand, InputFile, InputRole, InputSet, TraceSource};
 
@@ -21,7 +21,7 @@ pub(crate) const NATIVE_TRACE: &str = "trace/native.json.gz";
 pub(crate) const MODULES: &str = "trace/modules.json";
 
 /// Keeps the modules of device work with a run, where any are known.
-pub(crate) fn write_modules(folder: &mut RunFolder, modules: &WorkModules) -> Result<(), CollectError> {
+pub(crate) fn write_modules(folder: &mut RunFolder, modules: &WorkModules) -> Result<(), UserError> {
     match serde_json::to_vec(modules) {
         Ok(json) if !modules.is_empty() => folder.write_file(MODULES, &json),
         _ => Ok(()),
@@ -48,7 +48,7 @@ pub struct FedInputs {
 
 impl FedInputs {
     /// Keeps them in the run folder.
-    pub(crate) fn write(&self, folder: &mut RunFolder) -> Result<(), CollectError> {
+    pub(crate) fn write(&self, folder: &mut RunFolder) -> Result<(), UserError> {
         write(folder, &self.document)?;
         self.thumbnails.iter().try_for_each(|(name, jpeg)| folder.write_file(name, jpeg))
     }
@@ -102,12 +102,8 @@ pub(crate) fn of_files(paths: &[PathBuf]) -> InputSet {
 }
 
 /// Keeps the document in the run folder.
-pub(crate) fn write(folder: &mut RunFolder, inputs: &InputSet) -> Result<(), CollectError> {
-    let text = report::yaml(inputs).map_err(|error| CollectError::Io {
-        action: "write",
-        path: INPUTS.into(),
-        reason: std::io::Error::other(error),
-    })?;
+pub(crate) fn write(folder: &mut RunFolder, inputs: &InputSet) -> Result<(), UserError> {
+    let text = report::yaml(inputs).map_err(|error| UserError::failed(format!("cannot write {INPUTS}: {error}")))?;
     folder.write_file(INPUTS, text.as_bytes())
 }
 

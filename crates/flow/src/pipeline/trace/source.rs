@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use collect::run::blake3;
-use collect::spill::MappedInput;
 use ingest::detect::{Format, identify};
 use memmap2::Mmap;
 use types::{Bytes, UserError};
@@ -22,9 +21,9 @@ pub(super) struct Source {
     /// The same to open it by, where the name is no text.
     path: PathBuf,
     /// The bytes; absent where there is none, because nothing cannot be mapped.
-    map: Option<Map>,
+    map: Option<Mmap>,
     /// What its own tool made of it, for a report that only this tool reads.
-    export: Option<Map>,
+    export: Option<Mmap>,
 }
 
 impl Source {
@@ -119,7 +118,7 @@ pub(super) fn unpacked(reader: impl Read, path: &Path) -> Result<Unpacked, UserE
 
 /// Bytes that were unpacked.
 pub(super) struct Unpacked {
-    map: Option<Map>,
+    map: Option<Mmap>,
 }
 
 impl Unpacked {
@@ -175,30 +174,12 @@ fn spooled(mut reader: impl Read) -> Result<File, SpoolError> {
     Ok(file)
 }
 
-/// The bytes of a file, listed as such for as long as they are mapped.
-struct Map {
-    /// Dropped first.
-    _listed: MappedInput,
-    map: Mmap,
-}
-
-impl std::ops::Deref for Map {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.map
-    }
-}
-
-fn mapped(file: &File) -> io::Result<Option<Map>> {
+fn mapped(file: &File) -> io::Result<Option<Mmap>> {
     if file.metadata()?.len() == 0 {
         return Ok(None);
     }
     // SAFETY: the map is only read, and lives no longer than this process. A file that another process cuts short
     // meanwhile ends this one with SIGBUS; one that is written to may read as a mixture of both contents. Either is a
     // trace that was still being written, which no reader could make sense of, and no memory but the map is touched.
-    let map = unsafe { Mmap::map(file)? };
-    // SAFETY: it is shared, only read, and dropped after the entry that lists it.
-    let _listed = unsafe { MappedInput::new(&map) };
-    Ok(Some(Map { _listed, map }))
+    unsafe { Mmap::map(file) }.map(Some)
 }

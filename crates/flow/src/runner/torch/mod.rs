@@ -10,8 +10,8 @@ pub(crate) mod session;
 
 use std::path::Path;
 
+use collect::Command;
 use collect::tool::torch::{self, DRIVER, interpreter};
-use collect::{CollectError, Command};
 use types::{DType, UserError};
 
 use super::bare::BareRun;
@@ -93,17 +93,13 @@ fn prepare(
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
     inputs.usable()?;
     let python = interpreter(request.torch.python.as_deref())?;
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |reason| CollectError::Io { action, path, reason }
-    };
-    std::fs::create_dir_all(folder).map_err(failed("create folder", folder))?;
+    std::fs::create_dir_all(folder).map_err(UserError::io("create folder", folder))?;
     let mut asked = question::ask(model, request, &mut inputs, folder, trace.map(Path::to_owned))?;
     // The profiler has ranges of its own.
     asked.request.nvtx = trace.is_none();
     let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
-    std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
-    std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;
+    std::fs::write(&driver, DRIVER).map_err(UserError::io("write", &driver))?;
+    std::fs::write(&question, question_text(&asked)).map_err(UserError::io("write", &question))?;
     Ok((torch::command(&python, &driver, &question), asked))
 }
 

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use collect::run::{BUNDLE_ENDING, MANIFEST, SOURCES, StoredRun, digest, write_bundle};
 use types::{BundleFile, BundleIndex, LeftOutFile, RunState, SchemaTag, UserError};
 
-use crate::CollectError;
 use crate::pipeline::recorded::recording;
 use redaction::RedactedRun;
 
@@ -39,11 +38,11 @@ pub fn pack(
     doing: &mut dyn FnMut(&str),
 ) -> Result<PackedRun, UserError> {
     if run.state().0 == RunState::Running {
-        return Err(CollectError::StillRunning { path: run.path().to_owned() }.into());
+        return Err(collect::still_running(run.path()));
     }
     let path = out.map_or_else(|| PathBuf::from(format!("{}.{BUNDLE_ENDING}", run.listing().id)), Path::to_owned);
     if path.symlink_metadata().is_ok() {
-        return Err(CollectError::BundleExists { path }.into());
+        return Err(collect::bundle_exists(&path));
     }
     doing("checking the run");
     if let Some(problem) = run.verify()?.problems.into_iter().next() {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use collect::Command;
 use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, stderr_log};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, AttachError, AttachRequest, Recording, WaitingProcesses};
-use collect::{CollectError, Command};
 use load::{ServedModel, Server};
 use types::UserError;
 
@@ -161,7 +161,7 @@ impl RunningServer {
     }
 
     /// Ends what was started, and keeps what it printed.
-    pub(super) fn stop(self, folder: &mut RunFolder) -> Result<Option<ProcessOutcome>, CollectError> {
+    pub(super) fn stop(self, folder: &mut RunFolder) -> Result<Option<ProcessOutcome>, UserError> {
         let Some(process) = self.process else { return Ok(None) };
         let limits = Limits { grace: GRACE, ..Limits::default() };
         let outcome = process.wait(&limits, Interrupt::Asked(&|| true))?;

@@ -42,13 +42,19 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>) {
 
 /// A name that asks for more than its length: nested templates, mangled names that repeat themselves, brackets that do not end.
 pub(crate) fn name(random: &mut Random) -> String {
-    let (times, piece) = (1 + random.below(400), |piece: &str, times: usize| piece.repeat(times));
-    match random.below(6) {
+    // Quadratic time shows in a long name alone.
+    let longer = if random.once_in(40) { 60 } else { 1 };
+    let (times, piece) = (longer * (1 + random.below(400)), |piece: &str, times: usize| piece.repeat(times));
+    match random.below(7) {
         0 => format!("{}{}", piece("at::f<", times), piece(">", random.below(times + 1))),
         1 => format!("_Z1fI{}{}Evv", piece("S0_I", times), piece("E", times)),
         2 => format!("_Z1f{}{}", piece("1aI", times), piece("iE", times)),
         3 => format!("_Z1fN{}EvPK{}", piece("3abc", times), piece("S_PS0_", times)),
         4 => format!("({}", piece("(anonymous namespace)::[", times)),
+        5 => {
+            let mark = *random.one_of(&["T0", "S1", "Li1", "7", "Dp", "1aI"]);
+            format!("_Z1f{}", piece(mark, times))
+        }
         _ => piece("x", 1 + random.below(4000)),
     }
 }

@@ -6,10 +6,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use collect::Command;
 use collect::process::{self, Ending, Interrupt, Limits, Process};
 use collect::run::RunFolder;
-use collect::{CollectError, Command};
 use regex::bytes::Regex;
+
+use types::UserError;
 
 use super::shell;
 use crate::pipeline::progress::Progress;
@@ -48,13 +50,13 @@ pub(super) struct Watcher<'a> {
     request: Option<Process>,
     /// Why it was ended.
     ended_for: Option<String>,
-    problem: Option<CollectError>,
+    problem: Option<UserError>,
     request_command: Option<Command>,
 }
 
 impl<'a> Watcher<'a> {
     /// For the run whose output goes to the logs of that name.
-    pub(super) fn new(folder: &mut RunFolder, name: &str, end: &'a CommandEnd) -> Result<Self, CollectError> {
+    pub(super) fn new(folder: &mut RunFolder, name: &str, end: &'a CommandEnd) -> Result<Self, UserError> {
         let stream = |log: String| Printed { path: folder.path().join(log), at: 0, last: Vec::new() };
         let streams = [stream(process::stdout_log(name)), stream(process::stderr_log(name))];
         let request =
@@ -107,7 +109,7 @@ impl<'a> Watcher<'a> {
         limits: &Limits,
         show: &mut dyn FnMut(Progress<'_>),
         stop: &dyn Fn() -> bool,
-    ) -> Result<WatchedRun, CollectError> {
+    ) -> Result<WatchedRun, UserError> {
         let outcome = {
             let both = RefCell::new((&mut self, show));
             let ended = || {
