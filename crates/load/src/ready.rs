@@ -50,8 +50,9 @@ pub fn wait_until_ready(
     still_alive: &mut dyn FnMut() -> bool,
 ) -> Result<ServedModel, LoadError> {
     let start = Instant::now();
+    server.resolve()?;
     loop {
-        let last = match is_ready(server) {
+        let last = match is_ready(server, limit.min(ATTEMPT)) {
             Ok(()) => return served_model(server),
             Err(last) => last,
         };
@@ -77,8 +78,8 @@ pub fn get_text(server: &Server, path: &str, limit: Duration) -> Result<Answer, 
 
 /// Whether a server is ready, and if not, why. llama.cpp lists its models while it still loads them, so that `/v1/models`
 /// decides only where there is no `/health`.
-fn is_ready(server: &Server) -> Result<(), String> {
-    let status = |path| get_text(server, path, ATTEMPT).map(|answer| answer.status).map_err(|error| error.to_string());
+fn is_ready(server: &Server, limit: Duration) -> Result<(), String> {
+    let status = |path| get_text(server, path, limit).map(|answer| answer.status).map_err(|error| error.to_string());
     let (path, status) = match status("/health")? {
         404 | 405 | 501 => ("/v1/models", status("/v1/models")?),
         status => ("/health", status),

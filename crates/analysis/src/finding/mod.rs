@@ -6,6 +6,7 @@
 
 mod attention_not_flash;
 mod cold_first_iteration;
+mod cold_requests;
 mod compilation;
 mod copies;
 mod data_loading;
@@ -57,7 +58,7 @@ use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
-use crate::pressure::Pressure;
+use crate::pressure::{Cold, Pressure};
 use crate::replay::{Change, CopyFate, Replays};
 use crate::scope::Scope;
 use crate::statistics::share;
@@ -81,7 +82,7 @@ const LATENCY_SHARE: &str = "latency_share";
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 38] = [
+const RULES: [Rule; 39] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -115,6 +116,7 @@ const RULES: [Rule; 38] = [
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
+    (cold_requests::RULE, cold_requests::check),
     (queueing::RULE, queueing::check),
     (preemption::RULE, preemption::check),
     (interrupted_decode::RULE, interrupted_decode::check),
@@ -208,6 +210,8 @@ pub(crate) struct Run<'a> {
     pub(crate) lost: &'a Ledger,
     /// What held requests up, where a load on a server is known.
     pub(crate) pressure: Option<&'a Pressure>,
+    /// The cold start of a load.
+    pub(crate) cold: Option<Cold>,
     /// How many measured inferences other work disturbed, of how many; absent where none was.
     pub(crate) disturbed: Option<[u64; 2]>,
     /// Its timelines, ready to be replayed.

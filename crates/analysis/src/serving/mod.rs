@@ -5,6 +5,7 @@
 //! `parts` divides every latency by what the server did meanwhile. Where an engine does not say what its steps process, `unannotated`
 //! infers it.
 
+mod cold;
 pub(crate) mod composition;
 mod improving;
 pub(crate) mod latency;
@@ -47,6 +48,7 @@ impl JoinedRequests {
             let recorded = std::mem::replace(&mut serving.load, latency::load(plain, objective));
             serving.recorded = Some(recorded);
         }
+        self.cold = cold::cold(plain);
         self
     }
 
@@ -55,7 +57,8 @@ impl JoinedRequests {
     pub fn with_energy(mut self, energy: Option<LoadEnergy>) -> Self {
         if let Some(load) = self.served.serving.as_mut().map(|serving| &mut serving.load) {
             load.energy = energy;
-            load.joules_per_output_token = energy.and_then(|energy| energy.joules.per(load.output_tokens));
+            let tokens = load.output_throughput.map(|_| load.output_tokens);
+            load.joules_per_output_token = energy.zip(tokens).and_then(|(energy, tokens)| energy.joules.per(tokens));
         }
         self
     }
@@ -80,6 +83,7 @@ pub fn join(log: &RequestLog, objective: Option<&Objective>, timelines: &[Placed
     let load = latency::load(log, objective);
     let serving = Serving { source: log.source, clock: log.clock, load, recorded: None, join, parts };
     all.served = Served { serving: Some(serving), requests };
+    all.cold = cold::cold(log);
     all
 }
 
@@ -188,17 +192,6 @@ mod tests {
     use super::simulated::{Server, Simulated};
     use super::*;
 
-    const SERVER: Server = Server {
-        requests: 120,
-        interval_us: 25_000,
-        budget: 2_048,
-        cache: 1_000_000,
-        way_back_us: (1_100, 900),
-        longest: (900, 60),
-        seed: 7,
-        apart: false,
-    };
-
     /// Tokens in the right step, all tokens, and how far the clock is off.
     fn joined(simulated: &Simulated, known: Option<Nanos>, moved: i64) -> (u64, u64, i64) {
         let Simulated { steps, log, truth, .. } = simulated;
@@ -233,16 +226,78 @@ mod tests {
     }
 
     #[test]
+    fn survey() {
+        let base = Server::default();
+        let cases: &[(&str, Server)] = &[
+            ("base", base),
+            ("chunk 64", Server { budget: 64, interval_us: 120_000, ..base }),
+            ("chunk 512", Server { budget: 512, interval_us: 40_000, ..base }),
+            ("chunk 8192", Server { budget: 8192, longest: (4000, 60), interval_us: 60_000, ..base }),
+            ("prefixes", Server { prefixes: 70, ..base }),
+            ("prefixes chunked", Server { prefixes: 70, budget: 256, interval_us: 50_000, ..base }),
+            ("preempt", Server { cache: 3_000, ..base }),
+            ("preempt prefixes", Server { cache: 3_000, prefixes: 50, ..base }),
+            ("ahead", Server { ahead: true, ..base }),
+            ("ahead chunk", Server { ahead: true, budget: 256, interval_us: 60_000, ..base }),
+            ("ahead preempt", Server { ahead: true, cache: 3_000, ..base }),
+            ("shortest", Server { shortest_first: true, seats: 8, ..base }),
+            ("shortest chunk", Server { shortest_first: true, seats: 8, budget: 256, interval_us: 60_000, ..base }),
+            ("batch 1", Server { seats: 1, interval_us: 300_000, ..base }),
+            ("batch 1 busy", Server { seats: 1, interval_us: 100_000, ..base }),
+            ("batch 4", Server { seats: 4, interval_us: 60_000, ..base }),
+            ("replicas", Server { replicas: 2, ..base }),
+            ("interval 4", Server { interval: 4, ..base }),
+            ("interval 10", Server { interval: 10, longest: (900, 200), interval_us: 60_000, ..base }),
+            ("drafts 3", Server { drafts: 3, longest: (900, 200), ..base }),
+            ("drafts 1", Server { drafts: 1, longest: (900, 200), ..base }),
+            ("drafts 3 ahead", Server { drafts: 3, ahead: true, longest: (900, 200), ..base }),
+            ("strangers 5", Server { strangers: 5, ..base }),
+            ("strangers 30", Server { strangers: 30, ..base }),
+            ("apart", Server { apart: true, ..base }),
+            ("slow way", Server { way_back_us: (14_000, 4_000), ..base }),
+            ("long outputs", Server { longest: (200, 400), interval_us: 100_000, ..base }),
+            ("overload", Server { interval_us: 5_000, seats: 32, ..base }),
+        ];
+        for (name, server) in cases {
+            for seed in 0..3 {
+                let server = Server { seed, ..*server };
+                let simulated = server.run();
+                let Simulated { steps, log, truth, .. } = &simulated;
+                let mut line = String::new();
+                for (annotated, known) in [(true, true), (true, false), (false, true), (false, false)] {
+                    let steps = if annotated { steps.clone() } else { bare(steps) };
+                    let arrivals = Arrival::of_log(log, steps.one_token_each());
+                    let known = known.then_some(Nanos::ZERO);
+                    let found = match annotated {
+                        true => offset::offset(&steps, &arrivals, known).map(|found| (steps, found)),
+                        false => unannotated::inferred(&steps, &arrivals, known),
+                    };
+                    let Some((steps, found)) = found else {
+                        line += "      refused       |";
+                        continue;
+                    };
+                    let members = members(&steps, &arrivals, &found.placed, found.ns);
+                    let (tokens, sequences) = right(truth, &members);
+                    let placed: usize = members.iter().map(Vec::len).sum();
+                    let all: usize = truth.iter().map(Vec::len).sum();
+                    line += &format!(" {:5.1} {:5.1} {:5.1} {:5.2} |", 100.0 * tokens, 100.0 * sequences, 100.0 * placed as f64 / all as f64, found.ns.as_millis());
+                }
+                eprintln!("{name:18} {:4} steps {} |{line}", simulated.steps.list.len(), simulated.preemptions);
+            }
+        }
+    }
+
+    #[test]
     fn every_token_is_in_its_step() {
         for seed in 0..8 {
-            assert_joined(Server { seed, ..SERVER }, false, 0.99);
+            assert_joined(Server { seed, ..Server::default() }, false, 0.99);
         }
     }
 
     #[test]
     fn prompts_in_chunks_are_in_all_their_steps() {
         for seed in 0..8 {
-            assert_joined(Server { seed, budget: 256, interval_us: 60_000, ..SERVER }, false, 0.99);
+            assert_joined(Server { seed, budget: 256, interval_us: 60_000, ..Server::default() }, false, 0.99);
         }
     }
 
@@ -250,7 +305,7 @@ mod tests {
     fn preempted_requests_are_processed_again() {
         let mut preemptions = 0;
         for seed in 0..8 {
-            preemptions += assert_joined(Server { seed, cache: 3_000, ..SERVER }, false, 0.97).preemptions;
+            preemptions += assert_joined(Server { seed, cache: 3_000, ..Server::default() }, false, 0.97).preemptions;
         }
         assert!(preemptions > 20, "{preemptions}");
     }
@@ -258,7 +313,7 @@ mod tests {
     #[test]
     fn output_that_comes_steps_late_belongs_to_its_step_all_the_same() {
         for seed in 0..4 {
-            assert_joined(Server { seed, way_back_us: (14_000, 4_000), ..SERVER }, true, 0.97);
+            assert_joined(Server { seed, way_back_us: (14_000, 4_000), ..Server::default() }, true, 0.97);
         }
     }
 
@@ -364,7 +419,7 @@ mod tests {
     #[test]
     fn prompts_in_chunks_are_found_in_steps_that_nothing_annotates() {
         for seed in 0..3 {
-            let Simulated { steps, log, truth, .. } = Server { seed, budget: 256, interval_us: 60_000, ..SERVER }.run();
+            let Simulated { steps, log, truth, .. } = Server { seed, budget: 256, interval_us: 60_000, ..Server::default() }.run();
             let arrivals = Arrival::of_log(&log, true);
             let (steps, found) = unannotated::inferred(&bare(&steps), &arrivals, None).unwrap();
             assert!(found.ns.get().abs() < 200_000, "{}", found.ns);
@@ -400,7 +455,7 @@ mod tests {
             (3, 2_048, (2_500, 2_500), (100, 60), 0.95),
             (4, 2_048, (5_500, 2_500), (100, 60), 0.95),
         ] {
-            let server = Server { seed, apart: true, budget, way_back_us, longest, ..SERVER };
+            let server = Server { seed, apart: true, budget, way_back_us, longest, ..Server::default() };
             let Simulated { steps, log, truth, .. } = server.run();
             let arrivals = Arrival::of_log(&log, true);
             let (steps, found) = unannotated::inferred(&bare(&steps), &arrivals, None).unwrap();
@@ -473,7 +528,7 @@ mod tests {
 
     #[test]
     fn a_count_of_tokens_that_cannot_be_is_not_believed() {
-        let mut log = SERVER.run().log;
+        let mut log = Server::default().run().log;
         log.requests[0].output_tokens = Some(u64::MAX);
         let arrivals = Arrival::of_log(&log, true);
         assert!(arrivals[0].outputs <= 64 * arrivals[0].chunks.len());
@@ -482,7 +537,7 @@ mod tests {
 
     #[test]
     fn requests_of_another_run_fit_nowhere() {
-        let (one, other) = (SERVER.run(), Server { seed: 99, ..SERVER }.run());
+        let (one, other) = (Server::default().run(), Server { seed: 99, ..Server::default() }.run());
         let arrivals = Arrival::of_log(&other.log, true);
         assert!(offset::offset(&one.steps, &arrivals, None).is_none());
     }

@@ -17,7 +17,9 @@ use collect::environment::EnergyMeter;
 use collect::run::RunFolder;
 use load::{ClientDoubt, Outcome, Plan, Progress as LoadProgress};
 use report::pages::run::{Assumptions, Setting};
-use types::{Environment, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RunHeader, UserError};
+use types::{
+    Environment, Exit, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RequestRecord, RunHeader, UserError,
+};
 
 pub use crate::pipeline::load_file::{LoadFile, prompts, replay};
 pub use crate::pipeline::server_command::local_model;
@@ -39,6 +41,8 @@ use server::RunningServer;
 
 /// Requests that run at a time while the server warms up.
 const WARM_UP_TOGETHER: usize = 4;
+/// Lines of the server's output that an error quotes.
+const LAST_LINES: usize = 5;
 
 /// What to measure.
 #[derive(Debug)]
@@ -153,13 +157,12 @@ fn measure(
     }
     let died = server.has_ended();
     let ended = server.stop(folder)?;
-    let last_lines = |error: UserError| match &ended {
-        Some(outcome) if died => outcome.last_lines(5).iter().fold(error, |error, line| error.because(*line)),
+    let log = folder.path().join(server::log());
+    let mut measured = loads.map_err(|error| match &ended {
+        Some(outcome) if error.exit == Exit::Failed => {
+            error.quoting(outcome.last_lines(LAST_LINES)).hint(format!("the server's output is in {}", log.display()))
+        }
         _ => error,
-    };
-    let mut measured = loads.map_err(|error| match died {
-        true => last_lines(error).hint(format!("see {} in the run folder", server::log())),
-        false => error,
     })?;
     if let Some(outcome) = ended.filter(|_| died) {
         measured.missing.push(format!("the server {} under the load; see {}", outcome.ending, server::log()));
@@ -196,7 +199,10 @@ fn loads(
     if request.warmup > 0 {
         let arrivals = Arrivals::Closed { concurrency: WARM_UP_TOGETHER.min(request.warmup) };
         let warm_up = Plan { arrivals, requests: request.warmup, seed: request.seed ^ u64::MAX, ..plan.clone() };
-        send(&warm_up, "warming up", progress, stop)?;
+        let outcome = send(&warm_up, "warming up", progress, stop)?;
+        if !stop() {
+            check(&outcome)?;
+        }
     }
     let meter = server.is_here().then(EnergyMeter::start).flatten();
     let plain = send(&plan, "sending the load", progress, stop)?;
@@ -254,6 +260,24 @@ fn send(
         progress(Progress::Doing(&format!("{what}: {} of {} answered{failed}", now.ended, now.planned)));
     })?;
     Ok(outcome)
+}
+
+/// A server that answers no request at all is not sent a whole load.
+fn check(warm_up: &Outcome) -> Result<(), UserError> {
+    let requests = &warm_up.log.requests;
+    let Some(error) = requests.iter().find_map(|request| request.error.as_ref()) else { return Ok(()) };
+    if requests.iter().any(RequestRecord::succeeded) {
+        return Ok(());
+    }
+    let failed = UserError::failed(format!("every warm-up request failed: {error}"));
+    let hints = [
+        ("HTTP status 401", "pass `--key-from VARIABLE`, the environment variable that holds the server's API key"),
+        ("ignore_eos", "pass `--stop-early`: the server does not know `ignore_eos`"),
+        ("HTTP status 404", "it needs `/v1/completions` (`/v1/chat/completions` for `--pages`), and the model's name: see `--served-model`"),
+        ("timed out", "give requests longer with `--timeout SECONDS`"),
+    ];
+    let hint = hints.iter().find(|(sign, _)| error.contains(sign));
+    Err(hint.into_iter().fold(failed, |failed, (_, hint)| failed.hint(*hint)))
 }
 
 /// What makes the figures of a load doubtful.
