@@ -65,6 +65,9 @@ pub(crate) struct Interrupted {
     pub(crate) idle: Option<f64>,
     /// Prompt tokens that take as long as a step without prompts.
     pub(crate) chunk: Option<u64>,
+    /// The 99th percentile of the time between two outputs of a request, and the same without what prompts take of their steps.
+    pub(crate) gap: Option<Nanos>,
+    pub(crate) gap_alone: Option<Nanos>,
 }
 
 /// Waiting for a first step.

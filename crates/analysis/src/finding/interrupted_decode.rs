@@ -21,7 +21,8 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
-    let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk } = pressure.interrupted;
+    let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk, gap, gap_alone } =
+        pressure.interrupted;
     // Then fewer tokens may not make such a step shorter.
     let waits = idle.filter(|idle| *idle >= MUCH_IDLE);
     let facts = latency_facts(time, pressure.latency, LEAST_SHARE)?
@@ -30,6 +31,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
         .with("steps", steps)
         .with_known("mixed_step", mixed_step.filter(|_| decode_step.is_some()))
         .with_known("decode_step", decode_step)
+        .with_known("gap", gap)
+        .with_known("gap_alone", gap_alone)
         .with_known(
             "chunk",
             chunk.filter(|_| waits.is_none()).map(|tokens| tokens / CHUNK * CHUNK).filter(|tokens| *tokens > 0),

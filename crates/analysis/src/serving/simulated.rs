@@ -5,6 +5,9 @@ use types::{Nanos, Random, RequestClock, RequestLog, RequestRecord, RequestSourc
 use super::server_steps::{Group, ServerStep, ServerSteps};
 use crate::time::{Span, Spans};
 
+/// What a request got in a step: the step's place, its tokens, and what they are where that is known.
+pub(super) type TruePart = (usize, u64, Option<RequestWork>);
+
 /// How the server and its client behave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Server {
@@ -68,7 +71,7 @@ pub(super) struct Simulated {
     pub(super) steps: ServerSteps,
     pub(super) log: RequestLog,
     /// Of every request: place of the step, tokens, and what they are.
-    pub(super) truth: Vec<Vec<(usize, u64, RequestWork)>>,
+    pub(super) truth: Vec<Vec<TruePart>>,
     pub(super) preemptions: usize,
 }
 
@@ -139,7 +142,7 @@ impl Server {
             every_chunk: true,
             duration_ns: None,
         };
-        Simulated { steps: ServerSteps { list, busy, unannotated: false }, log, truth, preemptions }
+        Simulated { steps: ServerSteps { list, busy, ..ServerSteps::default() }, log, truth, preemptions }
     }
 }
 
@@ -153,12 +156,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn work(
-        &mut self,
-        below: &mut impl FnMut(u64) -> u64,
-        records: &mut [RequestRecord],
-        truth: &mut [Vec<(usize, u64, RequestWork)>],
-    ) {
+    fn work(&mut self, below: &mut impl FnMut(u64) -> u64, records: &mut [RequestRecord], truth: &mut [Vec<TruePart>]) {
         let (mut now, mut free) = (0, 0);
         while !self.running.is_empty() || !self.waiting.is_empty() {
             if self.running.is_empty() {
@@ -184,7 +182,7 @@ impl Run<'_> {
                     (true, false) => RequestWork::Prefill,
                     (true, true) => RequestWork::Recompute,
                 };
-                truth[sequence.request].push((self.list.len(), tokens + drafts, work));
+                truth[sequence.request].push((self.list.len(), tokens + drafts, Some(work)));
                 sequence.cached += tokens;
                 if sequence.wanted() == 0 {
                     let accepted = (1 + below(drafts + 1)).min(sequence.output - sequence.made);

@@ -27,8 +27,8 @@ use types::Nanos;
 pub use channel::{ANSWER_VARIABLE, Lines, send_answer};
 pub use ending::Ending;
 pub use interrupt::{Interrupt, StopRequest};
-pub use listening::listening_process;
 pub use limits::{Limits, MOST_LOG, size_of};
+pub use listening::listening_process;
 pub use logs::{answer, run, run_for_answer, stderr_log, stdout_log};
 pub use usage::{PeakMemory, Usage};
 

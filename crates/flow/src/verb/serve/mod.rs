@@ -8,7 +8,7 @@ mod pages;
 mod server;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use collect::run::RunFolder;
 use load::{ClientDoubt, Outcome, Plan, Progress as LoadProgress};
 use report::pages::run::{Assumptions, Setting};
 use types::{
-    Environment, Exit, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RequestRecord, RunHeader, UserError,
+    Environment, Exit, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RequestRecord, RunHeader,
+    UserError,
 };
 
 pub use crate::pipeline::load_file::{LoadFile, prompts, replay};
@@ -136,6 +137,8 @@ pub fn serve(
 
 /// What a load gave.
 struct Measured {
+    /// The model's name in requests.
+    model: String,
     plain: Outcome,
     energy: Option<LoadEnergy>,
     /// The part that was recorded, and its traces.
@@ -221,7 +224,7 @@ fn loads(
     if stop() {
         missing.push("interrupted: requests in flight were dropped".to_owned());
     }
-    Ok(Measured { plain, energy, window, missing })
+    Ok(Measured { model, plain, energy, window, missing })
 }
 
 /// A load that was recorded, its traces, and what they lack.
@@ -273,8 +276,12 @@ fn check(warm_up: &Outcome) -> Result<(), UserError> {
     let hints = [
         ("HTTP status 401", "pass `--key-from VARIABLE`, the environment variable that holds the server's API key"),
         ("ignore_eos", "pass `--stop-early`: the server does not know `ignore_eos`"),
-        ("HTTP status 404", "it needs `/v1/completions` (`/v1/chat/completions` for `--pages`), and the model's name: see `--served-model`"),
+        (
+            "HTTP status 404",
+            "it needs `/v1/completions` (`/v1/chat/completions` for `--pages`), and the model's name: see `--served-model`",
+        ),
         ("timed out", "give requests longer with `--timeout SECONDS`"),
+        ("context length", "send shorter prompts and outputs: `--input TOKENS --output TOKENS`"),
     ];
     let hint = hints.iter().find(|(sign, _)| error.contains(sign));
     Err(hint.into_iter().fold(failed, |failed, (_, hint)| failed.hint(*hint)))
@@ -282,20 +289,18 @@ fn check(warm_up: &Outcome) -> Result<(), UserError> {
 
 /// What makes the figures of a load doubtful.
 fn doubts(outcome: &Outcome, when: &str) -> Vec<String> {
-    let mut doubts: Vec<String> = outcome
-        .client
-        .doubts()
-        .into_iter()
-        .map(|doubt| match doubt {
-            ClientDoubt::Late => {
-                format!("the client sent requests late{when}, so the latencies are not the server's alone")
-            }
-            ClientDoubt::Stalled => format!("the client stalled{when}, so the latencies are not the server's alone"),
-            ClientDoubt::Saturated => {
-                format!("the client ran out of CPU time{when}, so the latencies are not the server's alone")
-            }
-        })
-        .collect();
+    let of_client = outcome.client.doubts().into_iter().map(|doubt| match doubt {
+        ClientDoubt::Late => "sent requests late",
+        ClientDoubt::Stalled => "stalled",
+        ClientDoubt::Saturated => "ran out of CPU time",
+    });
+    let of_client = of_client.collect::<Vec<_>>().join(" and ");
+    let mut doubts = Vec::new();
+    if !of_client.is_empty() {
+        doubts.push(format!(
+            "the client {of_client}{when}, so the latencies are not the server's alone; leave it two idle cores, or run it on another machine"
+        ));
+    }
     let failed: Vec<_> = outcome.log.requests.iter().filter_map(|request| request.error.as_deref()).collect();
     if let Some(first) = failed.first() {
         doubts.push(format!("{} of {} requests failed{when}: {first}", failed.len(), outcome.log.requests.len()));
@@ -327,12 +332,15 @@ fn fill(
     measured: Measured,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(Metrics, Vec<String>), UserError> {
-    let Measured { plain, energy, window, mut missing } = measured;
+    let Measured { model, plain, energy, window, mut missing } = measured;
     let plain = on_unix_time(&plain);
     let Some((outcome, files)) = window else {
         let joined = JoinedRequests::of_client(&plain, request.objective.as_ref()).with_energy(energy);
         let header = RunHeader { id: folder.id().to_owned(), engine: "server".to_owned(), ..RunHeader::default() };
-        let subject = Subject { run: RunHeader { model: request.subject.model_id(), ..header }, ..Subject::default() };
+        // Servers may name a model by its folder.
+        let name = Path::new(&model).file_name().map(|name| name.to_string_lossy().into_owned());
+        let model = request.subject.model_id().or(name);
+        let subject = Subject { run: RunHeader { model, ..header }, ..Subject::default() };
         let evidence = Evidence { requests: Some(joined), missing: missing.clone(), ..Evidence::default() };
         let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
         write(folder, request, environment, &metrics, &[], None)?;
