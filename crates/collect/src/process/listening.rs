@@ -9,14 +9,13 @@ const LISTENS: &str = "0A";
 const STATE: usize = 3;
 const INODE: usize = 9;
 
-/// The process that listens on a TCP port; of several that share the socket, the one that none of the others started. Processes of
-/// other users are not seen.
+/// The process that listens on a TCP port; of several that share the socket, the one with the smallest number, which commonly started
+/// the others. Processes of other users are not seen.
 pub fn listening_process(port: u16) -> Option<u32> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
     let sockets: HashSet<String> = tables.iter().flat_map(|table| sockets(table, port)).collect();
     let ids = fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let holders: Vec<u32> = ids.filter(|id| holds(Path::new(&format!("/proc/{id}/fd")), &sockets)).collect();
-    holders.iter().find(|id| parent(**id).is_none_or(|parent| !holders.contains(&parent))).copied()
+    ids.filter(|id| holds(Path::new(&format!("/proc/{id}/fd")), &sockets)).min()
 }
 
 /// Sockets of a table that listen on a port, as the links of open files name them.
@@ -32,11 +31,6 @@ fn sockets(table: &str, port: u16) -> impl Iterator<Item = String> {
 fn holds(files: &Path, sockets: &HashSet<String>) -> bool {
     let mut links = fs::read_dir(files).into_iter().flatten().filter_map(|file| fs::read_link(file.ok()?.path()).ok());
     links.any(|link| link.to_str().is_some_and(|link| sockets.contains(link)))
-}
-
-fn parent(id: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 #[cfg(test)]

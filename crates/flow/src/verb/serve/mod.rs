@@ -101,17 +101,6 @@ pub enum Place {
     },
 }
 
-/// The outcome.
-#[derive(Debug)]
-pub struct ServeRun {
-    /// Everything that was measured.
-    pub metrics: Metrics,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why the run is partial; empty when it is not.
-    pub missing: Vec<String>,
-}
-
 /// Sends the load, records a part of it, and writes everything into a run folder.
 pub fn serve(
     request: &ServeRequest,
@@ -119,20 +108,19 @@ pub fn serve(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<ServeRun, UserError> {
+) -> Result<EndedRun<Metrics>, UserError> {
     progress(Progress::Doing("inspecting the machine"));
     let environment = machine::capture(request.subject.config_dir.as_deref())?;
     let named = request.subject.named_hardware()?;
     let run_request = RunRequest { model: request.subject.model_id(), ..run_request };
-    let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
+    run(run_request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json("env.json", &environment)?;
         folder.end_step("prepare")?;
         let measured = measure(folder, request, progress, stop)?;
         folder.end_step("measure")?;
         fill(folder, request, &environment, named.as_ref(), measured, progress)
-    })?;
-    Ok(ServeRun { metrics, folder, missing })
+    })
 }
 
 /// What a load gave.
@@ -189,7 +177,7 @@ fn loads(
 ) -> Result<Measured, UserError> {
     progress(Progress::Doing("waiting for the server"));
     let served = server.wait_until_ready(request.ready, stop)?;
-    let model = request.served_model.clone().or(served.id).ok_or_else(|| {
+    let model = request.served_model.clone().or(served).ok_or_else(|| {
         UserError::usage(format!("{} names no model", server.address)).hint("pass --served-model NAME")
     })?;
     let plan = Plan {
@@ -289,7 +277,7 @@ fn check(warm_up: &Outcome) -> Result<(), UserError> {
 
 /// What makes the figures of a load doubtful.
 fn doubts(outcome: &Outcome, when: &str) -> Vec<String> {
-    let of_client = outcome.client.doubts().into_iter().map(|doubt| match doubt {
+    let of_client = outcome.doubts.iter().map(|doubt| match doubt {
         ClientDoubt::Late => "sent requests late",
         ClientDoubt::Stalled => "stalled",
         ClientDoubt::Saturated => "ran out of CPU time",

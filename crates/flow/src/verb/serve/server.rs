@@ -7,7 +7,7 @@ use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, lis
 use collect::run::RunFolder;
 use collect::tool::inject::{self, AttachError, AttachRequest, Recording, WaitingProcesses};
 use collect::{CollectError, Command};
-use load::{ServedModel, Server};
+use load::Server;
 use types::UserError;
 
 use super::engine::{Prepared, ServingEngine, address};
@@ -71,7 +71,7 @@ impl RunningServer {
         &self,
         limit: Duration,
         stop: &dyn Fn() -> bool,
-    ) -> Result<ServedModel, load::LoadError> {
+    ) -> Result<Option<String>, load::LoadError> {
         let found = load::wait_until_ready(&self.address, limit, &mut || !self.has_ended() && !stop());
         found.map_err(|error| match error {
             load::LoadError::Exited { server, last } if !self.has_ended() => load::LoadError::Stopped { server, last },

@@ -173,9 +173,16 @@ fn trust(run: &RunView<'_>, view: &ServingView<'_>) -> Vec<String> {
              output arrived, and parts may be off by some percent."
         ),
     };
+    let others = match join.requests_in_trace.saturating_sub(join.requests) {
+        0 => String::new(),
+        others => format!(
+            " The remaining {} fit no steps, as when another replica serves them, and have no parts.",
+            grouped(others)
+        ),
+    };
     let matched = format!(
         "Latencies and throughput are the client's ({source}); their parts come from the trace. {} of {} and {} are matched to \
-         steps{agreement}",
+         steps{agreement}{others}",
         grouped(join.requests),
         count(join.requests_in_trace, "request"),
         count(join.tokens, "output chunk"),
