@@ -81,6 +81,8 @@ pub enum Apart {
     NoSteps,
     /// Steps do not say how many sequences they process, and when output arrived does not tell.
     Unannotated,
+    /// Several processes have steps that nothing annotates, and not the same ones.
+    SeveralServers,
     /// No request says when it was due.
     NoTimes,
     /// Steps and requests are not of one run.

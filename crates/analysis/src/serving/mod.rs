@@ -180,7 +180,7 @@ impl Fitted {
 
 /// Gives every request its steps and parts.
 fn joined(timelines: &[PlacedTimeline<'_>], log: &RequestLog, requests: &mut [ServedRequest]) -> Result<Found, Apart> {
-    let (steps, timeline) = ServerSteps::of(timelines).ok_or(Apart::NoSteps)?;
+    let (steps, timeline) = ServerSteps::of(timelines)?;
     let known = match log.clock {
         RequestClock::Epoch => unix_zero(timelines[timeline].timeline).map(|zero| Nanos::ZERO - zero),
         RequestClock::Monotonic | RequestClock::Unknown => None,

@@ -3,7 +3,7 @@
 use types::timeline::{DeviceWork, HostCall, Timeline};
 use types::{IdleCause, Nanos, StepBasis};
 
-use crate::evidence::PlacedTimeline;
+use crate::evidence::{Apart, PlacedTimeline};
 use crate::kernel::{Family, family_of_work};
 use crate::steps::{PlacedSteps, placed_steps};
 use crate::time::{Span, Spans, cause_of_call};
@@ -59,8 +59,8 @@ pub(super) struct ServerSteps {
 
 impl ServerSteps {
     /// Steps of the first timeline whose engine says what each step processes, else of the first whose passes end with kernels that
-    /// choose a token; and its place.
-    pub(super) fn of(timelines: &[PlacedTimeline<'_>]) -> Option<(Self, usize)> {
+    /// choose a token; and its place. Ranks of one server have the same passes: of several servers, nothing says which one served whom.
+    pub(super) fn of(timelines: &[PlacedTimeline<'_>]) -> Result<(Self, usize), Apart> {
         let placed: Vec<_> = timelines.iter().map(|placed| placed_steps(placed.timeline, placed.attribution)).collect();
         let of = |of_steps: fn(&PlacedSteps) -> Vec<ServerStep>| {
             let mut lists = placed.iter().map(|steps| steps.as_ref().map(of_steps).unwrap_or_default());
@@ -68,7 +68,14 @@ impl ServerSteps {
         };
         let annotated = of(annotated);
         let unannotated = annotated.is_none();
-        let (place, mut list) = annotated.or_else(|| of(passes))?;
+        let (place, mut list) = annotated.or_else(|| of(passes)).ok_or(Apart::NoSteps)?;
+        let are_others = |steps: &PlacedSteps| {
+            let count = passes(steps).len();
+            count > 0 && count.abs_diff(list.len()) * 20 > list.len()
+        };
+        if unannotated && placed.iter().flatten().any(are_others) {
+            return Err(Apart::SeveralServers);
+        }
         let work = timelines[place].timeline.work.iter();
         let busy = Spans::union(work.map(|work| Span::new(work.start, work.end())));
         if unannotated {
@@ -76,7 +83,7 @@ impl ServerSteps {
             list.iter_mut().for_each(|step| step.device = prepared(&busy, &layers, step.device));
         }
         let waited = waited(timelines[place].timeline);
-        Some((Self { list, busy, waited, unannotated, hides_prompts: false }, place))
+        Ok((Self { list, busy, waited, unannotated, hides_prompts: false }, place))
     }
 
     /// When the last one ends.

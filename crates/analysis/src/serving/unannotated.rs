@@ -22,8 +22,6 @@ const PREEMPTIONS: usize = 32;
 const STEPS_LATE: usize = 3;
 /// Steps with prompts alone must explain one in so many outputs that steps with everything do not.
 const APART_EXPLAINS: usize = 20;
-/// Delays of a request that differ so many times more than those of the steadiest quarter are not of its steps.
-const UNSTEADY: i64 = 2;
 /// How often steps are marked anew by what arrives behind them.
 const ROUNDS: usize = 4;
 
@@ -42,14 +40,16 @@ pub(super) fn inferred(
     let apart = unexplained.then(|| prompts_apart(steps, &few, known)).flatten().filter(is_better);
     let (marked, moved) = apart.map_or((together, moved), |apart| (apart.steps, apart.moved));
     let search = Search::new(&marked, requests);
-    let placed = search.in_time(search.resumed(moved), moved);
+    let placed = search.resumed(moved);
     if !search.places.are_prompt(requests, &placed, moved) {
         return None;
     }
-    // The last of several that are equal is taken: the fewest steps. Output that leaves late is not told from steps without it.
+    // Output that leaves late is not told from steps without it. The parts of prompts look like their ends: the fewest steps that will do.
     let most = if search.places.all_decode() { STEPS_LATE } else { 0 };
-    let shifted = (0..=most).rev().filter_map(|by| search.shifted(&placed, by, moved, known));
-    let (_, mut found) = shifted.max_by_key(|(beyond, _)| *beyond)?;
+    let mut shifted: Vec<_> = (0..=most).filter_map(|by| search.shifted(&placed, by, moved, known)).collect();
+    let longest = shifted.iter().map(|(beyond, _)| beyond.get()).max()?;
+    let fewest = shifted.iter().position(|(beyond, _)| beyond.get() * 10 >= longest * 9).unwrap_or(0);
+    let (_, mut found) = shifted.swap_remove(fewest);
     let long = search.long(&found.placed);
     if let Some(long) = long.filter(|_| search.places.all_decode()) {
         search.settle(&mut found, moved, long);
@@ -187,25 +187,6 @@ impl<'a> Search<'a> {
                 let Some(resumed) = resumed.filter(is_better) else { break };
                 *now = resumed;
             }
-        }
-        placed
-    }
-
-    /// Without requests whose output keeps no time with their steps, as that of a replica which is not recorded.
-    fn in_time(&self, mut placed: Vec<Option<Placement>>, moved: Nanos) -> Vec<Option<Placement>> {
-        let spread = |(request, placement): (&Arrival, &Option<Placement>)| {
-            let delays = request.delays(self.steps, placement.as_ref()?, moved, ServerSteps::ended);
-            let mut delays: Vec<Nanos> = delays.map(|(_, delay)| delay).collect();
-            delays.sort_unstable();
-            Some(*delays.get(delays.len() * 9 / 10)? - *delays.get(delays.len() / 10)?)
-        };
-        let spreads: Vec<Option<Nanos>> = self.requests.iter().zip(&placed).map(spread).collect();
-        let mut known: Vec<Nanos> = spreads.iter().flatten().copied().collect();
-        known.sort_unstable();
-        let usual = known.get(known.len() / 4).copied().unwrap_or_default();
-        let most = Nanos::new(usual.get() * UNSTEADY).max(Nanos::new(self.places.median_step.get() / 4));
-        for (placement, _) in placed.iter_mut().zip(spreads).filter(|(_, spread)| *spread > Some(most)) {
-            *placement = None;
         }
         placed
     }

@@ -68,6 +68,10 @@ const fn missing(apart: Apart) -> &'static str {
         Apart::Unannotated => {
             "requests are not joined to steps: the server does not annotate its steps, and when output arrived fits no series of them"
         }
+        Apart::SeveralServers => {
+            "requests are not joined to steps: several processes have steps of their own that nothing annotates, so which one served a \
+             request is not known"
+        }
         Apart::NoTimes => "requests are not joined to steps: the file does not say when they started",
         Apart::NothingFits => {
             "requests are not joined to steps: under no clock offset do they account for the sequences of most steps; other clients of \
