@@ -2,7 +2,7 @@
 # Loads on vLLM with random weights, on one GPU: figures beside `vllm bench serve`, and planted causes with the truth of every step.
 #   tests/live/h200_serve.sh OUT PROGRAM VLLM CASE...     VLLM: a folder with vLLM for the machine's Python
 # OUT/CASE has the run folder, the scheduler's log and what was printed.
-# Cases: beside attach dense deeper experts pages images preemption chunk eager padded slow-scheduler slow-client
+# Cases: beside attach speculation unmarked-speculation dense deeper experts pages images preemption chunk eager padded slow-scheduler slow-client
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd); out=$(mkdir -p "$1" && cd "$1" && pwd); program=$(realpath "$2"); vllm=$(realpath "$3"); shift 3
 export PYTHONPATH=$vllm VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_LOGGING_LEVEL=INFO VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_CACHE_ROOT=/tmp/vllm-cache
@@ -51,6 +51,17 @@ for name in "$@"; do
       timeout 60 "$program" attach "$server_id" --for 1s --out "$out/attach/run4" > "$out/attach/run4.txt" 2>&1
       echo "attach with ranges of steps: exit $?, $(grep -c '^steps' "$out/attach/run4.txt") kinds of steps"
       curl -sf -X POST localhost:8123/stop_profile; wait $load_id
+      kill $server_id; wait $server_id 2> /dev/null;;
+    speculation) # drafts from the prompt itself, as vLLM annotates it
+      serve speculation --rate 12 --requests 80 --window 60 --input 128..512 --output 64..200 -- "${dense[@]}" \
+        --speculative-config '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":4,"prompt_lookup_min":1}';;
+    unmarked-speculation) # the same, recorded by the collector that waits in it, without annotations
+      mkdir -p "$out/unmarked-speculation"
+      STEPS=$out/unmarked-speculation/steps.jsonl "$program" run -- "${dense[@]}" --speculative-config \
+        '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":4,"prompt_lookup_min":1}' > "$out/unmarked-speculation/server.txt" 2>&1 & server_id=$!
+      "$program" serve --out "$out/unmarked-speculation/run" --url http://127.0.0.1:8123 --ready 300 --rate 12 --requests 80 --window 60 \
+        --input 128..512 --output 64..200 > "$out/unmarked-speculation/printed.txt" 2> "$out/unmarked-speculation/errors.txt"
+      echo "unmarked-speculation: exit $?"; tail -3 "$out/unmarked-speculation/errors.txt" | cut -c1-300
       kill $server_id; wait $server_id 2> /dev/null;;
     dense) serve dense --rate 24 --requests 120 --window 60 --input 256..900 --output 16..80 -- "${dense[@]}";;
     experts) serve experts --rate 16 --requests 80 --window 40 --input 256..900 --output 16..80 -- "${server[@]}" /tmp/serving/experts --load-format dummy --max-model-len 8192 --port 8123;;

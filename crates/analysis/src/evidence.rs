@@ -14,7 +14,7 @@ use types::{
 
 use crate::attribution::Attribution;
 use crate::counter::{LaunchCounters, ListedKernel};
-use crate::pressure::Pressure;
+use crate::pressure::{Cold, Pressure};
 use crate::time::Spans;
 
 /// Everything one run has to show.
@@ -70,6 +70,8 @@ pub struct JoinedRequests {
     pub apart: Option<Apart>,
     /// What held them up; `None` where they were not joined.
     pub(crate) pressure: Option<Pressure>,
+    /// The cold start of the load that latencies are of.
+    pub(crate) cold: Option<Cold>,
 }
 
 /// Why requests could not be joined to steps.
@@ -81,6 +83,8 @@ pub enum Apart {
     GraphsOnly,
     /// Steps do not say how many sequences they process, and when output arrived does not tell.
     Unannotated,
+    /// Several processes have steps that nothing annotates, and not the same ones.
+    SeveralServers,
     /// No request says when it was due.
     NoTimes,
     /// Steps and requests are not of one run.

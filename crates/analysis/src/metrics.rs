@@ -173,6 +173,7 @@ impl<'a> Reading<'a> {
             used: &self.used,
             lost: &lost,
             pressure: self.evidence.requests.as_ref().and_then(|requests| requests.pressure.as_ref()),
+            cold: self.evidence.requests.as_ref().and_then(|requests| requests.cold),
             disturbed: disturbed::inferences(&self.evidence.disturbance),
             replays: &replays,
         };

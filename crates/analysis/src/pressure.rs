@@ -1,6 +1,34 @@
 //! What requests of a load waited for, beyond what one alone would.
 
-use types::Nanos;
+use types::{Base, Facts, Nanos};
+
+use crate::statistics::share;
+
+/// The facts that every finding about the latency of requests has; `None` where the time is less than a share of it.
+pub(crate) fn latency_facts(time: Nanos, latency: Nanos, least: f64) -> Option<Facts> {
+    let part = share(time.get() as f64, latency.get() as f64).filter(|part| *part >= least)?;
+    Some(Facts::new().with("time", time).with_share("latency_share", part, Base::Latency))
+}
+
+/// Requests at the start of a load that all wait for its first output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cold {
+    /// What they wait beyond the usual.
+    pub(crate) time: Nanos,
+    /// Latency of all requests.
+    pub(crate) latency: Nanos,
+    /// Requests due before the first output.
+    pub(crate) requests: usize,
+    /// All requests that were answered.
+    pub(crate) all: usize,
+    /// From when the first was due to the first output.
+    pub(crate) wait: Nanos,
+    /// The longest time to first token of later ones.
+    pub(crate) longest: Nanos,
+    /// The 99th percentile of the time to first token, and that of later requests.
+    pub(crate) p99: Nanos,
+    pub(crate) p99_later: Nanos,
+}
 
 /// What held requests up.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +65,9 @@ pub(crate) struct Interrupted {
     pub(crate) idle: Option<f64>,
     /// Prompt tokens that take as long as a step without prompts.
     pub(crate) chunk: Option<u64>,
+    /// The 99th percentile of the time between two outputs of a request, and the same without what prompts take of their steps.
+    pub(crate) gap: Option<Nanos>,
+    pub(crate) gap_alone: Option<Nanos>,
 }
 
 /// Waiting for a first step.

@@ -25,6 +25,7 @@ enum Answers {
     Tokens,
     Error,
     HalfAStream,
+    Uncounted,
 }
 
 /// A server on a thread that answers like vLLM, without a profiler.
@@ -81,13 +82,17 @@ fn answer(mut stream: TcpStream, answers: Answers) -> Option<()> {
             return None;
         }
     }
+    if answers == Answers::Uncounted {
+        return stream.write_all(b"data: [DONE]\n\n").ok();
+    }
     let usage = format!(r#"{{"choices":[],"usage":{{"prompt_tokens":7,"completion_tokens":{tokens}}}}}"#);
     stream.write_all(format!("data: {usage}\n\ndata: [DONE]\n\n").as_bytes()).ok()
 }
 
 fn serve(scratch: &Scratch, arguments: &[&str]) -> Output {
-    let all = ["serve", "--out", "run", "--warmup", "1", "--requests", "12", "--rate", "50", "--output", "4"];
-    Output::of(scratch.command(&[&all, arguments].concat()))
+    let all = ["serve", "--out", "run", "--requests", "12", "--rate", "50", "--output", "4"];
+    let warm_up = if arguments.contains(&"--warmup") { &[][..] } else { &["--warmup", "1"] };
+    Output::of(scratch.command(&[&all, warm_up, arguments].concat()))
 }
 
 /// On a machine that is busy with other tests the client may be late, and says so.
@@ -127,10 +132,10 @@ fn a_server_without_a_known_profiler_is_recorded_by_the_collector() {
     let (scratch, address) = (Scratch::new(), server(Answers::Tokens));
     let Doubles { cupti, application, .. } = doubles();
     let url = format!("http://{address}");
-    let words = format!("cuda {}", "launch:_Z4gemmPf*3 launch:_Z6argmaxPf sleep:5 ".repeat(3000));
+    let repeated = ["launch:_Z4gemmPf*3", "launch:_Z6argmaxPf", "sleep:5"].repeat(3000);
     let mut all = vec!["serve", "--out", "run", "--warmup", "1", "--requests", "12", "--rate", "50", "--output", "4"];
-    all.extend(["--url", &url, "--", application.to_str().unwrap()]);
-    all.extend(words.split_whitespace());
+    all.extend(["--url", &url, "--", application.to_str().unwrap(), "cuda"]);
+    all.extend(&repeated);
     let mut command = scratch.command(&all);
     command.env("LLM_PERF_INJECT_CUPTI", cupti);
     let output = Output::of(command);
@@ -143,6 +148,16 @@ fn a_server_without_a_known_profiler_is_recorded_by_the_collector() {
     assert!(metrics["serving"]["join"].is_null());
     let verified = Output::of(scratch.command(&["runs", "run", "--verify"]));
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+
+    // The process that listens on the port is this one, and the collector waits in an application that it has started.
+    let scratch = Scratch::new();
+    let mut waiting = scratch.command(&[&["run", "--", application.to_str().unwrap(), "cuda"], &repeated[..]].concat());
+    let mut waiting = waiting.env("LLM_PERF_INJECT_CUPTI", cupti).spawn().unwrap();
+    let output = serve(&scratch, &["--url", &url, "--window", "12"]);
+    let _ = (waiting.kill(), waiting.wait());
+    assert!(output.stderr.contains("the server does not annotate its steps"), "{}", output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    assert!(metrics["totals"]["kernel_count"].as_u64().unwrap() >= 16, "{}", metrics["totals"]);
 }
 
 #[test]
@@ -203,13 +218,35 @@ fn a_load_that_was_sent_is_forecast_beside_what_was_measured() {
 fn requests_that_fail_are_counted_and_quoted() {
     for (answers, quoted) in [(Answers::Error, "out of memory"), (Answers::HalfAStream, "12 of 12 requests failed")] {
         let (scratch, address) = (Scratch::new(), server(answers));
-        let output = serve(&scratch, &["--url", &format!("http://{address}"), "--window", "0"]);
+        let url = format!("http://{address}");
+        let output = serve(&scratch, &["--url", &url, "--window", "0", "--warmup", "0"]);
         assert_eq!(output.code, 3, "{}{}", output.stdout, output.stderr);
         assert!(output.stderr.contains(quoted), "{}", output.stderr);
+        assert!(!output.stdout.contains("tokens/s"), "{}", output.stdout);
         let load = &scratch.json("run", "metrics.json")["serving"]["load"];
         assert_eq!((&load["completed"], &load["failed"]), (&0.into(), &12.into()));
         assert!(load["ttft"].is_null(), "{load}");
     }
+}
+
+#[test]
+fn a_server_that_fails_every_request_is_not_sent_a_load() {
+    let (scratch, address) = (Scratch::new(), server(Answers::Error));
+    let output = serve(&scratch, &["--url", &format!("http://{address}")]);
+    assert_eq!(output.code, 1, "{}{}", output.stdout, output.stderr);
+    let expected = "error: every warm-up request failed: HTTP status 500: out of memory";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+}
+
+#[test]
+fn tokens_that_a_server_does_not_count_are_unknown() {
+    let (scratch, address) = (Scratch::new(), server(Answers::Uncounted));
+    let output = serve(&scratch, &["--url", &format!("http://{address}"), "--window", "0"]);
+    assert_eq!(output.code, 3, "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("did not count the tokens of 12 answers"), "{}", output.stderr);
+    assert!(!output.stdout.contains("tokens/s"), "{}", output.stdout);
+    let load = &scratch.json("run", "metrics.json")["serving"]["load"];
+    assert!(load["output_throughput"].is_null() && load["tpot"].is_null() && !load["itl"].is_null(), "{load}");
 }
 
 #[test]
@@ -218,6 +255,7 @@ fn a_server_that_ends_or_never_answers_is_told_and_none_is_left() {
     let output = serve(&scratch, &["--", "/bin/sh", "-c", "echo no device found >&2; exit 7"]);
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("no device found"), "{}", output.stderr);
+    assert!(output.stderr.contains("run/logs/server.stderr"), "{}", output.stderr);
     let scratch = Scratch::new();
     let output =
         serve(&scratch, &["--ready", "0.3", "--", "/bin/sh", "-c", "echo $$ >pid; exec sleep 600", "--port", "1"]);

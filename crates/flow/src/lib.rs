@@ -16,6 +16,7 @@ pub use collect::tool::inject;
 pub use collect::{WrittenArguments, command_line, write_arguments};
 pub use meter::WorkloadSettings;
 pub use pipeline::device::{hardware, machine as environment};
+pub use pipeline::folder::run::EndedRun;
 pub use pipeline::{model, target};
 pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, printable, rows_table, wrapped};
 pub use verb::profile::{command, torch};

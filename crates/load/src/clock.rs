@@ -1,13 +1,12 @@
 //! Clocks of this machine, and how two of them relate.
 
-use serde::Serialize;
 use types::Nanos;
 
 /// How often both clocks are read before the tightest reading is kept.
 const READINGS: usize = 100;
 
 /// The same moment on two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockPair {
     /// Unix time.
     pub epoch_ns: Nanos,
@@ -40,11 +39,6 @@ pub(crate) fn monotonic() -> Nanos {
 /// Processor time of the calling thread.
 pub(crate) fn thread_time() -> Nanos {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// Processor time of the process.
-pub(crate) fn process_time() -> Nanos {
-    read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// One of the system's clocks.

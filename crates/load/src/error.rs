@@ -140,9 +140,8 @@ impl Failure for LoadError {
             Self::Empty { .. } => Some("check that the right file was given".to_owned()),
             Self::OpenFiles { .. } => Some("raise the limit with `ulimit -n`, or lower the concurrency".to_owned()),
             Self::NotReady { .. } => {
-                Some("check that it listens there, read its log, or give it longer with --ready".to_owned())
+                Some("check that it listens there, or give it longer with `--ready SECONDS`".to_owned())
             }
-            Self::Exited { .. } => Some("read the server's log".to_owned()),
             _ => None,
         }
     }

@@ -27,31 +27,28 @@ pub struct Answer {
     pub body: String,
 }
 
-/// The first model that a server names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct ServedModel {
-    /// Its name in requests.
-    pub id: Option<String>,
-    /// The most tokens of a prompt and its output together.
-    pub max_model_len: Option<u64>,
-}
-
 /// The answer of `/v1/models`.
 #[derive(Deserialize)]
 struct ModelList {
     data: Vec<ServedModel>,
 }
 
-/// Waits until a server answers `/health` with 200 or, where it has no such path, `/v1/models`. Ends early when `still_alive`
-/// says that the server's process is gone.
+#[derive(Deserialize)]
+struct ServedModel {
+    id: Option<String>,
+}
+
+/// Waits until a server answers `/health` with 200 or, where it has no such path, `/v1/models`, and tells the first model it names. Ends
+/// early when `still_alive` says that the server's process is gone.
 pub fn wait_until_ready(
     server: &Server,
     limit: Duration,
     still_alive: &mut dyn FnMut() -> bool,
-) -> Result<ServedModel, LoadError> {
+) -> Result<Option<String>, LoadError> {
     let start = Instant::now();
+    server.resolve()?;
     loop {
-        let last = match is_ready(server) {
+        let last = match is_ready(server, limit.min(ATTEMPT)) {
             Ok(()) => return served_model(server),
             Err(last) => last,
         };
@@ -77,8 +74,8 @@ pub fn get_text(server: &Server, path: &str, limit: Duration) -> Result<Answer, 
 
 /// Whether a server is ready, and if not, why. llama.cpp lists its models while it still loads them, so that `/v1/models`
 /// decides only where there is no `/health`.
-fn is_ready(server: &Server) -> Result<(), String> {
-    let status = |path| get_text(server, path, ATTEMPT).map(|answer| answer.status).map_err(|error| error.to_string());
+fn is_ready(server: &Server, limit: Duration) -> Result<(), String> {
+    let status = |path| get_text(server, path, limit).map(|answer| answer.status).map_err(|error| error.to_string());
     let (path, status) = match status("/health")? {
         404 | 405 | 501 => ("/v1/models", status("/v1/models")?),
         status => ("/health", status),
@@ -86,11 +83,11 @@ fn is_ready(server: &Server) -> Result<(), String> {
     if status == 200 { Ok(()) } else { Err(format!("{path} answers with HTTP status {status}")) }
 }
 
-/// The model of a server that is ready; without a name where the server gives none.
-fn served_model(server: &Server) -> Result<ServedModel, LoadError> {
+/// The first model of a server that is ready.
+fn served_model(server: &Server) -> Result<Option<String>, LoadError> {
     let answer = get_text(server, "/v1/models", ATTEMPT)?;
     let models = serde_json::from_str(&answer.body).map(|models: ModelList| models.data).unwrap_or_default();
-    Ok(models.into_iter().next().unwrap_or_default())
+    Ok(models.into_iter().next().and_then(|model| model.id))
 }
 
 /// One request on a connection and an event loop of its own.

@@ -4,7 +4,7 @@
 //! count in milliseconds), two have requests in flight, and the caller's collects records and reports progress.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use types::{Nanos, RequestClock, RequestLog, RequestRecord, RequestSource};
 
 use crate::arrivals::Schedule;
 use crate::client::{Client, DueRequest};
-use crate::clock::{ClockPair, monotonic, process_time};
-use crate::outcome::{ClientHealth, Outcome};
+use crate::clock::{ClockPair, monotonic};
+use crate::outcome::{Outcome, doubts};
 use crate::plan::Plan;
 use crate::source::Source;
 use crate::worker::{Work, Worker, WorkerHealth, event_loop};
@@ -36,14 +36,10 @@ const LEAD: Nanos = Nanos::new(5_000_000);
 pub struct Progress {
     /// Requests of the plan.
     pub planned: usize,
-    /// Requests sent.
-    pub sent: usize,
     /// Requests that ended, failed ones included.
     pub ended: usize,
     /// Requests that failed.
     pub failed: usize,
-    /// Since the start.
-    pub elapsed: Duration,
 }
 
 /// What the calling thread watches while the load runs.
@@ -52,8 +48,6 @@ struct Watched<'a> {
     stop: &'a AtomicBool,
     /// Tells the workers.
     stopper: watch::Sender<bool>,
-    /// How many requests were sent.
-    sent: Arc<AtomicUsize>,
     /// Records and their numbers; ends with the last worker.
     records: Receiver<(usize, RequestRecord)>,
 }
@@ -74,13 +68,12 @@ pub fn run(plan: &Plan, stop: &AtomicBool, progress: &mut dyn FnMut(Progress)) -
     let (stopper, stopped) = watch::channel(false);
     let (sender, records) = channel();
     let client = Client::new(plan, clocks.epoch_ns, stopped);
-    let watched = Watched { stop, stopper, sent: Arc::default(), records };
-    let new_worker = || Worker::new(client.clone(), &addresses, watched.sent.clone(), sender.clone());
+    let watched = Watched { stop, stopper, records };
+    let new_worker = || Worker::new(client.clone(), &addresses, sender.clone());
     let workers: Vec<Worker> = (0..WORKERS).map(|_| new_worker()).collect();
     drop(sender);
 
-    let (before, busy_before) = (monotonic(), process_time());
-    let start = before + LEAD;
+    let start = monotonic() + LEAD;
     let (records, health) = thread::scope(|scope| {
         scope.spawn(|| maker.work(plan));
         let work = divide(scope, schedule, source, start, stop);
@@ -90,8 +83,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, progress: &mut dyn FnMut(Progress)) -
         let records = watched.collect(plan.requests, progress);
         (records, threads.into_iter().map(|thread| thread.join().expect("workers do not panic")).collect::<Vec<_>>())
     });
-    let cores = (process_time() - busy_before).get() as f64 / (monotonic() - before).get().max(1) as f64;
-    Ok(outcome(records, &health, cores, start, clocks))
+    Ok(outcome(records, &health, start, clocks))
 }
 
 /// The work of each worker. Where requests have times of their own, a thread waits for them.
@@ -140,7 +132,7 @@ fn sleep_until(time: Nanos, stop: &AtomicBool) -> bool {
 impl Watched<'_> {
     /// Collects records until the last worker ends, in the order of their numbers.
     fn collect(&self, planned: usize, report: &mut dyn FnMut(Progress)) -> Vec<RequestRecord> {
-        let (start, mut reported) = (Instant::now(), Instant::now());
+        let mut reported = Instant::now();
         let mut records = Vec::new();
         let mut progress = Progress { planned, ..Progress::default() };
         loop {
@@ -157,29 +149,18 @@ impl Watched<'_> {
             }
             if reported.elapsed() >= REPORT {
                 reported = Instant::now();
-                report(Progress { ended: records.len(), ..self.counted(progress, start) });
+                report(Progress { ended: records.len(), ..progress });
             }
         }
-        report(Progress { ended: records.len(), ..self.counted(progress, start) });
+        report(Progress { ended: records.len(), ..progress });
         records.sort_unstable_by_key(|(index, _)| *index);
         records.into_iter().map(|(_, record)| record).collect()
-    }
-
-    /// The progress with what is counted elsewhere.
-    fn counted(&self, progress: Progress, start: Instant) -> Progress {
-        Progress { sent: self.sent.load(Ordering::Relaxed), elapsed: start.elapsed(), ..progress }
     }
 }
 
 /// What the records and the workers add up to.
-fn outcome(
-    records: Vec<RequestRecord>,
-    workers: &[WorkerHealth],
-    process_cores: f64,
-    start: Nanos,
-    clocks: ClockPair,
-) -> Outcome {
-    let client = ClientHealth::new(workers, &records, process_cores);
+fn outcome(records: Vec<RequestRecord>, workers: &[WorkerHealth], start: Nanos, clocks: ClockPair) -> Outcome {
+    let doubts = doubts(workers, &records);
     let first = records.iter().filter_map(|record| record.due_ns).fold(start, Nanos::min);
     let last = records.iter().filter_map(|record| Some(record.due_ns? + record.end_ns?)).max();
     Outcome {
@@ -191,6 +172,6 @@ fn outcome(
             duration_ns: last.map(|last| last - first),
         },
         clocks,
-        client,
+        doubts,
     }
 }

@@ -56,9 +56,10 @@ impl Server {
         Ok(self)
     }
 
-    /// Whether it is on this machine.
-    pub fn is_loopback(&self) -> bool {
-        self.resolve().is_ok_and(|found| found.iter().all(|address| address.ip().is_loopback()))
+    /// Its port, where it is on this machine.
+    pub fn local_port(&self) -> Option<u16> {
+        let found = self.resolve().ok()?;
+        found.iter().all(|address| address.ip().is_loopback()).then_some(self.port)
     }
 
     /// The addresses behind its name.

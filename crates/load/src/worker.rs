@@ -3,14 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
-use types::{Nanos, RequestRecord};
+use types::RequestRecord;
 
 use crate::client::{Client, DueRequest};
 use crate::clock::{monotonic, thread_time};
@@ -30,8 +30,6 @@ pub(crate) struct Worker {
     client: Client,
     /// Its connections.
     pool: Arc<Pool>,
-    /// How many requests were sent.
-    sent: Arc<AtomicUsize>,
     /// Where records go, with their numbers.
     records: Sender<(usize, RequestRecord)>,
 }
@@ -47,8 +45,6 @@ pub(crate) enum Work {
 /// How well a worker kept up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WorkerHealth {
-    /// The longest time its event loop was late.
-    pub(crate) stall_max: Nanos,
     /// The share of its time that stalls took.
     pub(crate) stalled: f64,
     /// Processor time of its thread, as a share of the time it ran.
@@ -60,41 +56,28 @@ pub(crate) fn event_loop() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build()
 }
 
-/// How late the event loop was, in nanoseconds.
-#[derive(Default)]
-struct Stalls {
-    longest: AtomicI64,
-    sum: AtomicI64,
-}
-
-/// Keeps how late ticks were. The timer counts in milliseconds, so up to one of them is its own.
-async fn watch(stalls: Arc<Stalls>) {
+/// Adds up how many nanoseconds the event loop was late. The timer counts in milliseconds, so up to one of them is its own.
+async fn watch(stalls: Arc<AtomicI64>) {
     loop {
         let before = monotonic();
         tokio::time::sleep(TICK).await;
         let late = (monotonic() - before).get() - TICK.as_nanos() as i64;
-        stalls.longest.fetch_max(late, Ordering::Relaxed);
         if late > STALL {
-            stalls.sum.fetch_add(late, Ordering::Relaxed);
+            stalls.fetch_add(late, Ordering::Relaxed);
         }
     }
 }
 
 impl Worker {
     /// A worker with connections of its own.
-    pub(crate) fn new(
-        client: Client,
-        addresses: &[SocketAddr],
-        sent: Arc<AtomicUsize>,
-        records: Sender<(usize, RequestRecord)>,
-    ) -> Self {
-        Self { client, pool: Arc::new(Pool::new(addresses.to_vec())), sent, records }
+    pub(crate) fn new(client: Client, addresses: &[SocketAddr], records: Sender<(usize, RequestRecord)>) -> Self {
+        Self { client, pool: Arc::new(Pool::new(addresses.to_vec())), records }
     }
 
     /// Works on the calling thread until every request has ended.
     pub(crate) fn run(self, event_loop: &Runtime, work: Work) -> WorkerHealth {
         let (start, start_busy) = (monotonic(), thread_time());
-        let stalls = Arc::<Stalls>::default();
+        let stalls = Arc::<AtomicI64>::default();
         event_loop.block_on(async {
             let ticker = tokio::spawn(watch(stalls.clone()));
             match work {
@@ -105,8 +88,7 @@ impl Worker {
         });
         let wall = (monotonic() - start).get().max(1) as f64;
         WorkerHealth {
-            stall_max: Nanos::new(stalls.longest.load(Ordering::Relaxed)),
-            stalled: stalls.sum.load(Ordering::Relaxed) as f64 / wall,
+            stalled: stalls.load(Ordering::Relaxed) as f64 / wall,
             busy: (thread_time() - start_busy).get() as f64 / wall,
         }
     }
@@ -146,7 +128,6 @@ impl Worker {
     /// Sends one request and passes on its record.
     async fn perform(&self, request: DueRequest) {
         let index = request.index;
-        self.sent.fetch_add(1, Ordering::Relaxed);
         let record = self.client.perform(&self.pool, request).await;
         // Nobody listens only where the load was given up.
         let _ = self.records.send((index, record));

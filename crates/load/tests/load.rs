@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use llm_perf_load::{
-    Arrivals, Ask, Image, Lengths, LoadError, Outcome, Plan, Progress, Prompt, Prompts, ServedModel, Server, get_text,
-    post, run, wait_until_ready,
+    Arrivals, Ask, Image, Lengths, LoadError, Outcome, Plan, Progress, Prompt, Prompts, Server, get_text, post, run,
+    wait_until_ready,
 };
 use types::{Nanos, RequestClock, RequestRecord, RequestSource};
 
@@ -72,7 +72,6 @@ fn a_closed_loop_keeps_its_concurrency_and_its_connections() {
     assert!(spans.iter().all(|(start, _)| at_once(*start) <= 3), "{spans:?}");
     let (first, last) = (spans.iter().map(|span| span.0).min(), spans.iter().map(|span| span.1).max());
     assert!(outcome.log.duration_ns.unwrap() >= last.unwrap() - first.unwrap());
-    assert!(outcome.client.lateness_max_ns >= outcome.client.lateness_p99_ns && outcome.client.process_cores > 0.0);
 }
 
 #[test]
@@ -187,12 +186,12 @@ fn a_load_that_is_stopped_keeps_what_it_measured() {
 }
 
 #[test]
-fn progress_counts_what_was_sent_and_what_ended() {
+fn progress_counts_what_ended_and_what_failed() {
     let server = TestServer::start(Behaviour { fault: Fault::Status, ..Behaviour::default() });
     let mut reported = Vec::new();
     run(&plan(server.server(), CLOSED, 5), &AtomicBool::new(false), &mut |progress| reported.push(progress)).unwrap();
     let last = reported.last().unwrap();
-    assert_eq!((last.planned, last.sent, last.ended, last.failed), (5, 5, 5, 5));
+    assert_eq!((last.planned, last.ended, last.failed), (5, 5, 5));
 }
 
 #[test]
@@ -227,7 +226,7 @@ fn the_server_can_be_told_things_while_a_load_runs() {
 #[test]
 fn a_server_is_awaited_until_it_is_ready() {
     let limit = Duration::from_secs(60);
-    let expected = ServedModel { id: Some("tiny".to_owned()), max_model_len: Some(4096) };
+    let expected = Some("tiny".to_owned());
     let loading = TestServer::start(Behaviour { loading: 2, ..Behaviour::default() });
     let mut checks = 0;
     let mut count = || {

@@ -1,11 +1,10 @@
 //! Requests wait for the host of their server between two steps, and the device for both.
 
-use types::{Base, DeviceTime, Facts, Finding, IdleCause, Nanos, Severity};
+use types::{DeviceTime, Finding, IdleCause, Nanos, Severity};
 
 use super::idle::some;
 use super::{Found, Run};
-use crate::pressure::Between;
-use crate::statistics::share;
+use crate::pressure::{Between, latency_facts};
 
 /// Share of the requests' latency that it must take.
 const LEAST_SHARE: f64 = 0.1;
@@ -20,14 +19,11 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Between { time, pauses, median, longest } = pressure.between;
-    let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let unseen_of = |device: &DeviceTime| -> Nanos {
         device.idle.iter().filter(|idle| idle.cause == IdleCause::HostUnknown).map(|idle| idle.ns).sum()
     };
     let unseen = run.device_time.iter().map(unseen_of).max().unwrap_or_default();
-    let facts = Facts::new()
-        .with("time", time)
-        .with_share("latency_share", part, Base::Latency)
+    let facts = latency_facts(time, pressure.latency, LEAST_SHARE)?
         .with("pauses", pauses)
         .with_known("median", median)
         .with("longest", longest)

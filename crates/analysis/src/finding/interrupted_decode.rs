@@ -1,10 +1,9 @@
 //! Sequences that decode wait for the prompts of other requests.
 
-use types::{Base, Facts, Finding, Severity};
+use types::{Base, Finding, Severity};
 
 use super::{Found, Run};
-use crate::pressure::Interrupted;
-use crate::statistics::share;
+use crate::pressure::{Interrupted, latency_facts};
 
 /// Share of the requests' latency that it must take.
 const LEAST_SHARE: f64 = 0.05;
@@ -22,18 +21,18 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
-    let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk } = pressure.interrupted;
+    let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk, gap, gap_alone } =
+        pressure.interrupted;
     // Then fewer tokens may not make such a step shorter.
     let waits = idle.filter(|idle| *idle >= MUCH_IDLE);
-    let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let facts = Facts::new()
-        .with("time", time)
-        .with_share("latency_share", part, Base::Latency)
+    let facts = latency_facts(time, pressure.latency, LEAST_SHARE)?
         .with("requests", requests)
         .with("all", pressure.requests)
         .with("steps", steps)
         .with_known("mixed_step", mixed_step.filter(|_| decode_step.is_some()))
         .with_known("decode_step", decode_step)
+        .with_known("gap", gap)
+        .with_known("gap_alone", gap_alone)
         .with_known(
             "chunk",
             chunk.filter(|_| waits.is_none()).map(|tokens| tokens / CHUNK * CHUNK).filter(|tokens| *tokens > 0),

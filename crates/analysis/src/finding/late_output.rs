@@ -1,10 +1,9 @@
 //! Output is there and reaches its client late.
 
-use types::{Base, Facts, Finding, Severity};
+use types::{Finding, Severity};
 
 use super::{Found, Run};
-use crate::pressure::WayBack;
-use crate::statistics::share;
+use crate::pressure::{WayBack, latency_facts};
 
 /// Share of the requests' latency that it must take.
 const LEAST_SHARE: f64 = 0.05;
@@ -19,10 +18,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let WayBack { time, shortest, longest } = pressure.back;
-    let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let facts = Facts::new()
-        .with("time", time)
-        .with_share("latency_share", part, Base::Latency)
+    let facts = latency_facts(time, pressure.latency, LEAST_SHARE)?
         .with("shortest", shortest)
         .with("longest", longest)
         .with("all", pressure.requests);

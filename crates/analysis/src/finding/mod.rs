@@ -6,6 +6,7 @@
 
 mod attention_not_flash;
 mod cold_first_iteration;
+mod cold_requests;
 mod compilation;
 mod copies;
 mod data_loading;
@@ -58,7 +59,7 @@ use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
-use crate::pressure::Pressure;
+use crate::pressure::{Cold, Pressure};
 use crate::replay::{Change, CopyFate, Replays};
 use crate::scope::Scope;
 use crate::statistics::share;
@@ -117,6 +118,7 @@ const RULES: [Rule; 39] = [
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
+    (cold_requests::RULE, cold_requests::check),
     (queueing::RULE, queueing::check),
     (preemption::RULE, preemption::check),
     (interrupted_decode::RULE, interrupted_decode::check),
@@ -210,6 +212,8 @@ pub(crate) struct Run<'a> {
     pub(crate) lost: &'a Ledger,
     /// What held requests up, where a load on a server is known.
     pub(crate) pressure: Option<&'a Pressure>,
+    /// The cold start of a load.
+    pub(crate) cold: Option<Cold>,
     /// How many measured inferences other work disturbed, of how many; absent where none was.
     pub(crate) disturbed: Option<[u64; 2]>,
     /// Its timelines, ready to be replayed.

@@ -1,10 +1,9 @@
 //! Requests lose their place in the key-value cache and are processed again.
 
-use types::{Base, Facts, Finding, Severity};
+use types::{Finding, Severity};
 
 use super::{Found, Run};
-use crate::pressure::Preempted;
-use crate::statistics::share;
+use crate::pressure::{Preempted, latency_facts};
 
 /// The rule's name.
 pub(super) const RULE: &str = "preemption";
@@ -16,14 +15,14 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Preempted { time: again, requests, times, tokens } = pressure.preempted;
+    if requests == 0 {
+        return None;
+    }
     // While the cache is full, nobody new gets in.
     let time = again + pressure.queue.time;
-    let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|_| requests > 0)?;
-    let facts = Facts::new()
-        .with("time", time)
+    let facts = latency_facts(time, pressure.latency, 0.0)?
         .with("again", again)
         .with("queue", pressure.queue.time)
-        .with_share("latency_share", part, Base::Latency)
         .with("requests", requests)
         .with("all", pressure.requests)
         .with("times", times)

@@ -1,10 +1,9 @@
 //! Requests wait for a first step, although the server works.
 
-use types::{Base, Facts, Finding, Severity};
+use types::{Finding, Severity};
 
 use super::{Found, Run};
-use crate::pressure::{Limit, Queue};
-use crate::statistics::share;
+use crate::pressure::{Limit, Queue, latency_facts};
 
 /// Share of the requests' latency that it must take.
 const LEAST_SHARE: f64 = 0.1;
@@ -23,15 +22,12 @@ fn found(run: &Run<'_>) -> Option<Found> {
     if pressure.preempted.requests > 0 {
         return None;
     }
-    let part = share(time.get() as f64, pressure.latency.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let (sequences, tokens) = match limit {
         Some(Limit::Sequences(sequences)) => (Some(sequences), None),
         Some(Limit::Tokens(tokens)) => (None, Some(tokens)),
         None => (None, None),
     };
-    let facts = Facts::new()
-        .with("time", time)
-        .with_share("latency_share", part, Base::Latency)
+    let facts = latency_facts(time, pressure.latency, LEAST_SHARE)?
         .with("requests", requests)
         .with("all", pressure.requests)
         .with("shortest", shortest)

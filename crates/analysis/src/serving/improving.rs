@@ -1,12 +1,16 @@
 //! Placements made better by what engines say of every step.
 //!
 //! A request may be preempted: then it misses some steps, and a later one processes its prompt and all its tokens again. Steps then
-//! have fewer sequences than requests were placed in them, and a request is moved where its output pauses and that mends it.
+//! have fewer sequences than requests were placed in them, and a request is moved where its output pauses and that mends it. Of
+//! requests that are too many all the same, those whose output comes least promptly are served elsewhere, as by a replica that is
+//! not recorded.
+
+use std::cmp::Reverse;
 
 use types::Nanos;
 
 use super::placing::{Arrival, Placement, Places};
-use super::server_steps::ServerSteps;
+use super::server_steps::{ServerSteps, middle};
 
 /// Rounds over all requests; each mends one preemption of a request.
 const ROUNDS: usize = 32;
@@ -37,6 +41,19 @@ pub(super) fn improved(
         }
         if !changed {
             break;
+        }
+    }
+    let lateness = |place: &usize| {
+        let delays =
+            placed[*place].as_ref().map(|now| requests[*place].delays(steps, now, moved, ServerSteps::emitted));
+        Reverse(middle(delays.into_iter().flatten().map(|(_, delay)| delay)))
+    };
+    let mut crowded: Vec<usize> =
+        (0..placed.len()).filter(|place| placed[*place].as_ref().is_some_and(|now| book.is_crowded(now))).collect();
+    crowded.sort_by_cached_key(lateness);
+    for place in crowded {
+        if let Some(elsewhere) = placed[place].take_if(|now| book.is_crowded(now)) {
+            book.take(&elsewhere);
         }
     }
     placed
@@ -80,6 +97,13 @@ impl Book {
             true => self.prompts[*step] < 0,
             false => self.decoding[*step] != 0,
         })
+    }
+
+    /// Whether most steps in which it decodes have too many.
+    fn is_crowded(&self, placement: &Placement) -> bool {
+        let steps = placement.steps.iter().enumerate().filter(|(output, _)| !placement.is_prompt(*output));
+        let crowded = steps.clone().filter(|(_, step)| self.decoding[**step] < 0).count();
+        crowded > 0 && crowded * 2 >= steps.count()
     }
 
     /// The first output of a request taken out that no sequence of its step is left for.

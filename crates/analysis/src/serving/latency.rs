@@ -18,8 +18,8 @@ pub fn load(log: &RequestLog, objective: Option<&Objective>) -> ServedLoad {
     let seconds = duration_ns.map(|duration| duration.as_seconds().get()).filter(|seconds| *seconds > 0.0);
     let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
     let (requests, count) = (log.requests.len() as u64, completed.len() as u64);
-    let input_tokens = total(&completed, |request| request.input_tokens);
-    let output_tokens = total(&completed, |request| request.output_tokens);
+    let (input_tokens, all_input) = tokens(&completed, |request| request.input_tokens);
+    let (output_tokens, all_output) = tokens(&completed, |request| request.output_tokens);
     ServedLoad {
         requests,
         completed: count,
@@ -29,8 +29,8 @@ pub fn load(log: &RequestLog, objective: Option<&Objective>) -> ServedLoad {
         output_tokens,
         request_rate: sent_per_second(&log.requests),
         request_throughput: rate(count),
-        input_throughput: rate(input_tokens),
-        output_throughput: rate(output_tokens),
+        input_throughput: all_input.and_then(rate),
+        output_throughput: all_output.and_then(rate),
         max_concurrency: max_concurrency(&log.requests),
         ttft: latency(&completed, |request, values| values.extend(request.first_token().map(Nanos::get))),
         tpot: latency(&completed, |request, values| values.extend(request.per_token().map(|time| time.round() as i64))),
@@ -46,8 +46,10 @@ fn between_tokens(request: &RequestRecord, values: &mut Vec<i64>) {
     values.extend(request.between_tokens().map(Nanos::get));
 }
 
-fn total(requests: &[&RequestRecord], tokens: fn(&RequestRecord) -> Option<u64>) -> u64 {
-    requests.iter().filter_map(|request| tokens(request)).fold(0, u64::saturating_add)
+/// The tokens that are known, and their sum where those of every request are.
+fn tokens(requests: &[&RequestRecord], of: fn(&RequestRecord) -> Option<u64>) -> (u64, Option<u64>) {
+    let sum = requests.iter().filter_map(|request| of(request)).fold(0, u64::saturating_add);
+    (sum, (!requests.is_empty() && requests.iter().all(|request| of(request).is_some())).then_some(sum))
 }
 
 /// When a request was sent and when its response ended, where both are known.
@@ -236,6 +238,15 @@ mod tests {
         let found = load(&known, Some(&objective));
         assert_eq!((found.itl, found.goodput), (None, None));
         assert_eq!(found.tpot.unwrap().mean.ns, Nanos::new(10));
+    }
+
+    #[test]
+    fn tokens_that_a_server_does_not_count_give_no_throughput() {
+        let uncounted = |request| RequestRecord { output_tokens: None, ..request };
+        let some = load(&log(vec![request(0, &[10, 40], 4), uncounted(request(5, &[10, 40], 4))]), None);
+        assert_eq!((some.output_tokens, some.output_throughput), (4, None));
+        assert!(some.input_throughput.is_some_and(|rate| rate > 0.0));
+        assert_eq!(load(&log(vec![failed(0), request(1, &[], 0)]), None).output_throughput, None);
     }
 
     #[test]

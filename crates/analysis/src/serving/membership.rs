@@ -89,6 +89,7 @@ impl<'a> Prompts<'a> {
             let spare = if self.steps.unannotated || step.tokens() == most { spare } else { 0 };
             let mut budget = step.context.tokens;
             let (ending, later) = self.queue[next..].split_at_mut(ended);
+            share_cached(ending, budget.saturating_sub(spare as u64));
             // Whoever was preempted last finds most of it in the cache, and processes least again.
             ending.sort_by_key(|prompt| (prompt.work == RequestWork::Recompute, prompt.from));
             for (position, prompt) in ending.iter_mut().enumerate() {
@@ -112,5 +113,16 @@ impl<'a> Prompts<'a> {
             }
             next += ended;
         }
+    }
+}
+
+/// Where a step processes fewer tokens than its prompts have left, a cache has some of them. Whose they are nothing says, so all
+/// prompts are taken to have the same share there.
+fn share_cached(ending: &mut [Prompt], processed: u64) {
+    let mut lefts = ending.iter().map(|prompt| prompt.left.filter(|_| prompt.work == RequestWork::Prefill));
+    let all = lefts.try_fold(0, |sum: u64, left| Some(sum.saturating_add(left?)));
+    let Some(all) = all.filter(|all| *all > processed) else { return };
+    for prompt in ending {
+        prompt.left = prompt.left.map(|left| (left as f64 * processed as f64 / all as f64) as u64);
     }
 }

@@ -13,9 +13,6 @@ use super::improving::improved;
 use super::placing::{Arrival, Placement, Places};
 use super::server_steps::ServerSteps;
 
-/// Assumed: one output in a hundred takes this time or less from the engine to a client on the same machine. Measured for vLLM 0.24 on
-/// an H200: 1.1 ms with a model of 8 billion parameters, 2.0 to 2.8 ms with one of a billion, whose steps are shorter.
-pub(super) const SHORTEST_RETURN: Nanos = Nanos::new(1_100_000);
 /// The share of outputs that arrive so quickly.
 const QUICK: f64 = 0.01;
 /// Outputs of one step come as late as this, where the host is busy with the next: offsets are tried that far.
@@ -29,8 +26,10 @@ const WINNERS: usize = 3;
 const PROMPT_COUNTS: usize = 4;
 /// Requests and steps that vote and are tried.
 pub(super) const VOTERS: usize = 400;
-/// Share of steps that must agree for the two files to be of one run.
+/// Share of steps that must agree, and of requests that must be in them, for the two files to be of one run. Of two replicas, one may be
+/// recorded.
 const LEAST_AGREEING: f64 = 0.5;
+const LEAST_PLACED: f64 = 0.3;
 
 /// An offset, and where it puts every request.
 #[derive(Clone, Debug)]
@@ -54,25 +53,29 @@ pub(super) fn offset(steps: &ServerSteps, requests: &[Arrival], known: Option<Na
         places.agreeing(&placed) + PROMPT_COUNTS * places.prompts_fitting(requests, &placed)
     };
     let fine = (places.median_step.get() / 8).clamp(100_000, 1_000_000);
-    let best_around = |starts: &[i64]| {
-        let coarse = best(starts.iter().flat_map(|start| around(*start, fine * 4)), score)?;
+    let best_of = |offsets: Vec<Nanos>| {
+        let coarse = best(offsets.into_iter(), score)?;
         best((-4..=4).map(|place| coarse + Nanos::new(place * fine)), score)
     };
     let joined = |moved: Nanos| {
         let placed = improved(steps, &places, requests, at(moved), moved);
         let during = within(steps, &placed);
-        let fits = places.agreeing(&placed) as f64 >= LEAST_AGREEING * steps.list.len().min(during) as f64;
-        (during > 0 && fits).then_some(placed)
+        let agreeing = places.agreeing(&placed) as f64 >= LEAST_AGREEING * steps.list.len().min(during) as f64;
+        let fits = agreeing && places.holds_most(requests, &placed, moved, LEAST_PLACED);
+        // Other clients may have sent requests too.
+        let quick = quick_return(steps, requests, &placed, moved, ServerSteps::emitted)?;
+        (during > 0 && (fits || places.are_prompt(requests, &placed, moved - quick))).then_some(placed)
     };
     if let Some(known) = known
-        && let Some(placed) = best_around(&[known.get() - LATEST]).and_then(joined)
-        && quick_return(steps, requests, &placed, known) >= Some(Nanos::ZERO)
+        && let Some(placed) = best_of(before(known, fine * 4).collect()).and_then(joined)
+        && quick_return(steps, requests, &placed, known, ServerSteps::ended) >= Some(Nanos::ZERO)
     {
         return Some(Offset { ns: known, basis: OffsetBasis::SameClock, placed });
     }
-    let moved = best_around(&winners(votes(steps, requests)))?;
+    let moved = best_of(winners(votes(steps, requests)).into_iter().flat_map(|one| around(one, fine * 4)).collect())?;
     let placed = joined(moved)?;
-    let ns = moved - quick_return(steps, requests, &placed, moved)? + SHORTEST_RETURN;
+    let quick = quick_return(steps, requests, &placed, moved, ServerSteps::emitted)?;
+    let ns = moved - quick + steps.shortest_return();
     Some(Offset { ns, basis: OffsetBasis::Fitted, placed })
 }
 
@@ -93,37 +96,29 @@ fn within(steps: &ServerSteps, placed: &[Option<Placement>]) -> usize {
     }
 }
 
-/// The time that the quickest outputs take to arrive.
+/// The time that the quickest outputs take to arrive, from a moment of their step.
 pub(super) fn quick_return(
     steps: &ServerSteps,
     requests: &[Arrival],
     placed: &[Option<Placement>],
     offset: Nanos,
+    since: fn(&ServerSteps, usize) -> Nanos,
 ) -> Option<Nanos> {
-    let mut delays: Vec<_> = delays(steps, requests, placed, offset).collect();
+    let known = requests.iter().zip(placed).filter_map(|(request, placement)| Some((request, placement.as_ref()?)));
+    let delays = known.flat_map(|(request, placement)| request.delays(steps, placement, offset, since));
+    let mut delays: Vec<Nanos> = delays.map(|(_, delay)| delay).collect();
     delays.sort_unstable();
     delays.get((delays.len() as f64 * QUICK) as usize).copied()
-}
-
-/// From when a step's output leaves the engine to its arrival, of requests with a chunk for every output.
-fn delays<'a>(
-    steps: &'a ServerSteps,
-    requests: &'a [Arrival],
-    placed: &'a [Option<Placement>],
-    offset: Nanos,
-) -> impl Iterator<Item = Nanos> + 'a {
-    let of_request =
-        requests.iter().zip(placed).filter_map(|(request, placement)| Some((request, placement.as_ref()?)));
-    let single = of_request.filter(|(request, _)| request.chunks.len() == request.outputs);
-    single.flat_map(move |(request, placement)| {
-        let chunks = request.chunks[placement.before.min(request.chunks.len())..].iter();
-        chunks.zip(&placement.steps).map(move |(chunk, step)| *chunk + offset - steps.emitted(*step))
-    })
 }
 
 /// Offsets worth trying: output comes later than its step ends.
 pub(super) fn around(start: i64, apart: i64) -> impl Iterator<Item = Nanos> {
     (-TOGETHER / apart..=LATEST / apart).map(move |place| Nanos::new(start + place * apart))
+}
+
+/// Offsets worth trying where the clocks are known: from where output arrives at once to where it comes as late as it may.
+pub(super) fn before(known: Nanos, apart: i64) -> impl Iterator<Item = Nanos> {
+    (0..=LATEST / apart).map(move |place| known - Nanos::new(place * apart))
 }
 
 /// Every pair of a prompt and a step that may have ended it: the step's end without the output's arrival.

@@ -4,7 +4,7 @@ use types::{Nanos, RequestParts, RequestWork};
 
 use super::membership::Member;
 use super::placing::Arrival;
-use super::server_steps::{ServerStep, ServerSteps};
+use super::server_steps::{ServerStep, ServerSteps, middle};
 use crate::time::Span;
 
 /// Decode steps of about as many sequences, from which the time of one without prompts follows.
@@ -53,10 +53,17 @@ impl<'a> Division<'a> {
         let inside = |moment: Nanos| moment.max(life.start).min(life.end);
         let starts_here = first.work == RequestWork::Prefill;
         let scheduled = inside(self.steps.list[first.place].host.start);
-        match starts_here {
-            true => parts.queue_ns = scheduled - life.start,
-            false => parts.unexplained_ns = scheduled - life.start,
-        }
+        // Until when it waits for sure: later steps may process its prompt where nothing shows that.
+        let waits = match (starts_here, self.steps.hides_prompts) {
+            (false, _) => life.start,
+            (true, false) => scheduled,
+            (true, true) => {
+                let next = self.steps.list.partition_point(|step| step.host.start < life.start);
+                inside(self.steps.list[next.min(first.place)].host.start)
+            }
+        };
+        parts.queue_ns = waits - life.start;
+        parts.unexplained_ns = scheduled - waits;
         let done = inside(self.steps.list[end.place].device.end);
         let mut at = scheduled;
         // From the last step before a preemption to the one that has processed everything again.
@@ -141,7 +148,5 @@ fn typical(decode: &[(u64, Nanos)], sequences: u64) -> Option<Nanos> {
         return None;
     }
     near.select_nth_unstable(count - 1);
-    let mut times: Vec<_> = near[..count].iter().map(|(_, time)| *time).collect();
-    times.sort_unstable();
-    Some(times[count / 2])
+    middle(near[..count].iter().map(|(_, time)| *time))
 }

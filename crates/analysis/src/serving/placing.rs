@@ -7,13 +7,17 @@
 
 use types::{Nanos, RequestLog};
 
-use super::server_steps::{ServerStep, ServerSteps};
+use super::server_steps::{ServerStep, ServerSteps, middle};
 
 /// Of so many outputs one may seem to arrive before its step ended: a client may split what a server sends at once.
 const EARLY: usize = 10;
 
 /// Tokens that one chunk may hold; a count beyond that is not one of tokens.
 const MOST_TOGETHER: usize = 64;
+/// Share of requests that show how many tokens are in a chunk: of some, the network may join two.
+const REGULAR: f64 = 0.5;
+/// Fewer prompt outputs say nothing.
+const FEWEST: usize = 50;
 /// No output takes longer than this to arrive.
 const SLOWEST: Nanos = Nanos::new(1_000_000_000);
 
@@ -28,30 +32,73 @@ pub(super) struct Arrival {
     pub(super) chunks: Vec<Nanos>,
     /// Steps that made output for it.
     pub(super) outputs: usize,
+    /// Outputs in a chunk, the first chunk apart.
+    interval: usize,
     /// Tokens of its prompt.
     pub(super) prompt: Option<u64>,
 }
 
 impl Arrival {
     /// The requests of a log that got output, on its own clock.
-    pub(super) fn of_log(log: &RequestLog, one_token_each: bool) -> Vec<Self> {
+    ///
+    /// Steps make a token each, as without speculation, or a chunk each. Where nothing annotates them, the former is believed if as
+    /// many tokens are in nearly every chunk.
+    pub(super) fn of_log(log: &RequestLog, steps: &ServerSteps) -> Vec<Self> {
+        let interval = interval(log);
+        let one_token_each = log.every_chunk && steps.one_token_each() && (interval.is_some() || !steps.unannotated);
         let arrival = |(index, record): (usize, &types::RequestRecord)| {
             let due = record.due_ns.filter(|_| record.succeeded())?;
             let chunks: Vec<_> = record.chunks_ns.iter().map(|chunk| due + *chunk).collect();
             let tokens = record.output_tokens.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(0);
             // A chunk may hold the tokens of several steps, where the server was quicker than the stream.
             let most = chunks.len().saturating_mul(MOST_TOGETHER);
-            let outputs =
-                if one_token_each && log.every_chunk { tokens.clamp(chunks.len(), most) } else { chunks.len() };
-            Some(Self { index, due, chunks, outputs, prompt: record.input_tokens })
+            let outputs = if one_token_each { tokens.clamp(chunks.len(), most) } else { chunks.len() };
+            let interval = interval.filter(|_| one_token_each).unwrap_or(1);
+            Some(Self { index, due, chunks, outputs, interval, prompt: record.input_tokens })
         };
         log.requests.iter().enumerate().filter_map(arrival).collect()
     }
 
     /// The latest moment at which the step of an output may have ended.
     fn latest(&self, output: usize) -> Nanos {
-        self.chunks[output.min(self.chunks.len() - 1)]
+        self.chunks[output.div_ceil(self.interval).min(self.chunks.len() - 1)]
     }
+
+    /// The output that a chunk ends with; `None` where that is not known.
+    fn ended_by(&self, chunk: usize) -> Option<usize> {
+        let last = self.outputs - 1;
+        let is_regular = self.chunks.len() == 1 + last.div_ceil(self.interval);
+        (is_regular || chunk + 1 == self.chunks.len())
+            .then(|| if is_regular { (chunk * self.interval).min(last) } else { last })
+    }
+
+    /// From a moment of every step to the arrival of its output, with the place of the step in those of the request: as far as chunks
+    /// show it.
+    pub(super) fn delays<'a>(
+        &'a self,
+        steps: &'a ServerSteps,
+        placement: &'a Placement,
+        moved: Nanos,
+        since: fn(&ServerSteps, usize) -> Nanos,
+    ) -> impl Iterator<Item = (usize, Nanos)> + 'a {
+        self.chunks.iter().enumerate().filter_map(move |(chunk, arrival)| {
+            let place = self.ended_by(chunk)?.checked_sub(placement.before)?;
+            Some((place, *arrival + moved - since(steps, *placement.steps.get(place)?)))
+        })
+    }
+}
+
+/// How many tokens every chunk holds but the first, which holds one, and the last, which holds what is left; `None` where that differs
+/// between chunks, as under speculation.
+fn interval(log: &RequestLog) -> Option<usize> {
+    let counts = log.requests.iter().filter(|request| request.succeeded());
+    let counts: Vec<(u64, u64)> =
+        counts.filter_map(|request| Some((request.chunks_ns.len() as u64, request.output_tokens?))).collect();
+    let fits = |interval: u64| {
+        let is_regular = |(chunks, tokens): &&(u64, u64)| *chunks == 1 + tokens.saturating_sub(1).div_ceil(interval);
+        counts.iter().filter(is_regular).count() as f64 >= REGULAR * counts.len() as f64
+    };
+    (1..=MOST_TOGETHER).find(|interval| fits(*interval as u64))
 }
 
 /// Where a request is: the place of the step of every output that the trace holds.
@@ -92,9 +139,7 @@ impl<'a> Places<'a> {
         let decoding = steps.decoding();
         let context = (0..steps.list.len()).filter(|place| steps.list[*place].context.sequences > 0).collect();
         let decoded = (0..steps.list.len()).map(|place| decoding.partition_point(|one| *one <= place)).collect();
-        let mut lengths: Vec<_> = steps.list.iter().map(|step| step.device.length()).collect();
-        lengths.sort_unstable();
-        let median_step = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
+        let median_step = middle(steps.list.iter().map(|step| step.device.length())).unwrap_or_default();
         Self { steps, context, decoding, decoded, median_step }
     }
 
@@ -175,6 +220,46 @@ impl<'a> Places<'a> {
         steps.extend(rest);
         let kept = now.again.iter().copied().filter(|place| *place < from);
         Some(Placement { before: now.before, from_prompt: now.from_prompt, again: kept.chain([from]).collect(), steps })
+    }
+
+    /// How many outputs of a request arrive within half a step of their own.
+    pub(super) fn prompt(&self, request: &Arrival, placement: &Placement, moved: Nanos) -> usize {
+        let window = 0..=self.median_step.get() / 2;
+        request
+            .delays(self.steps, placement, moved, ServerSteps::emitted)
+            .filter(|(_, delay)| window.contains(&delay.get()))
+            .count()
+    }
+
+    /// The same of all requests.
+    pub(super) fn all_prompt(&self, requests: &[Arrival], placed: &[Option<Placement>], moved: Nanos) -> usize {
+        let known = requests.iter().zip(placed).filter_map(|(request, one)| Some((request, one.as_ref()?)));
+        known.map(|(request, placement)| self.prompt(request, placement, moved)).sum()
+    }
+
+    /// Whether most requests that were served meanwhile are placed, and most of their outputs prompt.
+    pub(super) fn are_prompt(&self, requests: &[Arrival], placed: &[Option<Placement>], moved: Nanos) -> bool {
+        let known = requests.iter().zip(placed).filter_map(|(request, one)| Some((request, one.as_ref()?)));
+        let shown: usize =
+            known.map(|(request, one)| request.delays(self.steps, one, moved, ServerSteps::emitted).count()).sum();
+        let prompt = self.all_prompt(requests, placed, moved);
+        prompt >= FEWEST && prompt * 2 >= shown && self.holds_most(requests, placed, moved, 0.5)
+    }
+
+    /// Whether so large a share of the requests that were served meanwhile is placed.
+    pub(super) fn holds_most(
+        &self,
+        requests: &[Arrival],
+        placed: &[Option<Placement>],
+        moved: Nanos,
+        share: f64,
+    ) -> bool {
+        let (start, end) = (self.steps.start(), self.steps.end());
+        let during = |request: &&Arrival| {
+            let ended = request.chunks.last().is_some_and(|last| *last + moved > start);
+            ended && request.chunks[0] + moved < end
+        };
+        placed.iter().flatten().count() as f64 > share * requests.iter().filter(during).count() as f64
     }
 
     /// How many steps have as many decoding sequences as requests are placed in them, and no fewer prompts.

@@ -5,9 +5,9 @@ use types::{Count, Nanos, RequestWork};
 use super::membership::Member;
 use super::parts::Division;
 use super::placing::Arrival;
-use super::server_steps::ServerSteps;
+use super::server_steps::{ServerSteps, middle};
 use crate::pressure::{Between, Interrupted, Limit, Preempted, Pressure, Queue, WayBack};
-use crate::statistics::share;
+use crate::statistics::{percentile, share};
 use crate::time::Span;
 
 /// Share of waiting during which a limit is reached for it to be the reason.
@@ -53,12 +53,20 @@ impl Joined<'_> {
             prompts += time(place).get() as f64 * self.division.prompts(place);
         }
         let per_token = share(prompts, tokens.get() as f64).filter(|time| *time > 0.0);
+        let of_prompts =
+            |place: usize| Nanos::new((time(place).get() as f64 * self.division.prompts(place)).round() as i64);
         let held = |members: &[Member]| -> Nanos {
             let decoding =
                 members.iter().filter(|member| member.work == RequestWork::Decode && is_mixed(&member.place));
-            let of_prompts = |place: usize| (time(place).get() as f64 * self.division.prompts(place)).round() as i64;
-            decoding.map(|member| Nanos::new(of_prompts(member.place))).sum()
+            decoding.map(|member| of_prompts(member.place)).sum()
         };
+        let gaps = self.rows.iter().flat_map(|(_, members, _)| members.windows(2));
+        let gaps = gaps.filter(|pair| pair[1].work == RequestWork::Decode).map(|pair| {
+            let gap = self.steps.ended(pair[1].place) - self.steps.ended(pair[0].place);
+            (gap.get() as f64, (gap - of_prompts(pair[1].place)).get() as f64)
+        });
+        let (gaps, alone): (Vec<_>, Vec<_>) = gaps.unzip();
+        let p99 = |gaps: &[f64]| percentile(gaps, 0.99).map(|gap| Nanos::new(gap.round() as i64));
         let times: Vec<_> = self.rows.iter().map(|(_, members, _)| held(members)).collect();
         Interrupted {
             time: times.iter().copied().sum(),
@@ -72,6 +80,8 @@ impl Joined<'_> {
                 .zip(per_token)
                 .filter(|_| !self.steps.unannotated)
                 .map(|(step, token)| (step.get() as f64 / token) as u64),
+            gap: p99(&gaps),
+            gap_alone: p99(&alone),
         }
     }
 
@@ -173,10 +183,4 @@ impl Joined<'_> {
 fn preemptions(members: &[Member]) -> usize {
     let is_again = |member: &Member| member.work == RequestWork::Recompute;
     members.chunk_by(|one, next| is_again(one) == is_again(next)).filter(|run| is_again(&run[0])).count()
-}
-
-fn middle(times: impl Iterator<Item = Nanos>) -> Option<Nanos> {
-    let mut times: Vec<_> = times.collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied()
 }

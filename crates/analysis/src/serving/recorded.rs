@@ -8,14 +8,15 @@ use serde_json::Value;
 use types::{Nanos, RequestClock, RequestLog, RequestRecord, RequestSource};
 
 use super::server_steps::{Group, ServerStep, ServerSteps};
+use super::simulated::TruePart;
 use crate::time::{Span, Spans};
 
 /// A load, and which request got how many tokens in which step.
 pub(super) struct Recorded {
     pub(super) steps: ServerSteps,
     pub(super) log: RequestLog,
-    /// Of every step: requests and their tokens.
-    pub(super) truth: Vec<Vec<(usize, u64)>>,
+    /// Of every request: its steps and their tokens.
+    pub(super) truth: Vec<Vec<TruePart>>,
     pub(super) preemptions: u64,
 }
 
@@ -47,21 +48,27 @@ impl Recorded {
             ..RequestRecord::default()
         };
         let steps: Vec<_> = list(&document["steps"]).into_iter().enumerate().map(step).collect();
-        let part = |row: &Value| (row[0].as_u64().unwrap() as usize, row[1].as_u64().unwrap());
+        let requests: Vec<_> = list(&document["requests"]).into_iter().map(request).collect();
+        let mut truth = vec![Vec::new(); requests.len()];
+        for (place, step) in list(&document["truth"]).iter().enumerate() {
+            for row in list(step) {
+                truth[row[0].as_u64().unwrap() as usize].push((place, row[1].as_u64().unwrap(), None));
+            }
+        }
         Self {
             steps: ServerSteps {
                 busy: Spans::union(list(&document["steps"]).iter().map(busy)),
                 list: steps,
-                unannotated: false,
+                ..ServerSteps::default()
             },
             log: RequestLog {
                 source: RequestSource::LlmPerf,
                 clock: RequestClock::Epoch,
-                requests: list(&document["requests"]).into_iter().map(request).collect(),
+                requests,
                 every_chunk: true,
                 duration_ns: None,
             },
-            truth: list(&document["truth"]).iter().map(|step| list(step).iter().map(part).collect()).collect(),
+            truth,
             preemptions: document["preempted"].as_u64().unwrap(),
         }
     }

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 
 use types::{Nanos, OffsetBasis};
 
-use super::offset::{LATEST, Offset, SHORTEST_RETURN, VOTERS, around, best, quick_return, winners};
+use super::offset::{Offset, VOTERS, around, before, best, quick_return, winners};
 use super::placing::{Arrival, Placement, Places};
-use super::server_steps::{Group, ServerSteps};
+use super::server_steps::{Group, ServerSteps, middle};
 
 /// Of all steps, the longest one in so many is first taken for one with prompts.
 const LONGEST: usize = 8;
@@ -20,9 +20,6 @@ const LATE: Nanos = Nanos::new(20_000_000);
 const PREEMPTIONS: usize = 32;
 /// Steps that output may leave the engine after its own.
 const STEPS_LATE: usize = 3;
-/// Fewer prompt outputs say nothing.
-const FEWEST: usize = 50;
-
 /// Steps with prompts alone must explain one in so many outputs that steps with everything do not.
 const APART_EXPLAINS: usize = 20;
 /// How often steps are marked anew by what arrives behind them.
@@ -44,20 +41,23 @@ pub(super) fn inferred(
     let (marked, moved) = apart.map_or((together, moved), |apart| (apart.steps, apart.moved));
     let search = Search::new(&marked, requests);
     let placed = search.resumed(moved);
-    if !search.fits(&placed, moved) {
+    if !search.places.are_prompt(requests, &placed, moved) {
         return None;
     }
-    // The last of several that are equal is taken: the fewest steps. Output that leaves late is not told from steps without it.
+    // Output that leaves late is not told from steps without it. The parts of prompts look like their ends: the fewest steps that will do.
     let most = if search.places.all_decode() { STEPS_LATE } else { 0 };
-    let shifted = (0..=most).rev().filter_map(|by| search.shifted(&placed, by, moved, known));
-    let (_, mut found) = shifted.max_by_key(|(beyond, _)| *beyond)?;
+    let mut shifted: Vec<_> = (0..=most).filter_map(|by| search.shifted(&placed, by, moved, known)).collect();
+    let longest = shifted.iter().map(|(beyond, _)| beyond.get()).max()?;
+    let fewest = shifted.iter().position(|(beyond, _)| beyond.get() * 10 >= longest * 9).unwrap_or(0);
+    let (_, mut found) = shifted.swap_remove(fewest);
     let long = search.long(&found.placed);
     if let Some(long) = long.filter(|_| search.places.all_decode()) {
         search.settle(&mut found, moved, long);
     }
     let mut composed = composed(steps, requests, &found.placed);
-    if let Some(long) = long {
-        begin_prompts(&mut composed, requests, &found, &search.work, long);
+    match long {
+        Some(long) => begin_prompts(&mut composed, requests, &found, &search.work, long),
+        None => composed.hides_prompts = true,
     }
     Some((composed, found))
 }
@@ -87,7 +87,7 @@ fn prompts_apart(steps: &ServerSteps, requests: &[Arrival], known: Option<Nanos>
         Some(Marked { steps, moved, explained })
     };
     let work = Search::new(steps, requests).work;
-    let long = Nanos::new(middle(work.clone())?.get() / 2 * 3);
+    let long = Nanos::new(middle(work.iter().copied())?.get() / 2 * 3);
     let mut best = tried(marked(steps, |place| work[place] <= long))?;
     for _ in 0..ROUNDS {
         let decodes = with_output(&best.steps, requests, best.moved);
@@ -141,32 +141,23 @@ impl<'a> Search<'a> {
     /// The offset with which most outputs are prompt, and how many.
     fn best(&self, known: Option<Nanos>) -> Option<(Nanos, usize)> {
         let moved = self.offset(known)?;
-        Some((moved, self.all_prompt(&self.resumed(moved), moved)))
+        Some((moved, self.places.all_prompt(self.requests, &self.resumed(moved), moved)))
     }
 
     fn at(&self, moved: Nanos) -> Vec<Option<Placement>> {
         self.requests.iter().map(|request| self.places.place(request, moved)).collect()
     }
 
-    /// How many outputs of a request arrive within half a step of their own.
-    fn prompt(&self, request: &Arrival, placement: &Placement, moved: Nanos) -> usize {
-        let window = 0..=self.places.median_step.get() / 2;
-        delays(self.steps, request, placement, moved).filter(|delay| window.contains(&delay.get())).count()
-    }
-
-    fn all_prompt(&self, placed: &[Option<Placement>], moved: Nanos) -> usize {
-        let known = self.requests.iter().zip(placed).filter_map(|(request, one)| Some((request, one.as_ref()?)));
-        known.map(|(request, placement)| self.prompt(request, placement, moved)).sum()
-    }
-
     fn offset(&self, known: Option<Nanos>) -> Option<Nanos> {
-        let score = |moved: &Nanos| self.all_prompt(&self.at(*moved), *moved);
+        let score = |moved: &Nanos| self.places.all_prompt(self.requests, &self.at(*moved), *moved);
         let fine = (self.places.median_step.get() / 16).clamp(100_000, 1_000_000);
-        let starts = match known {
-            Some(known) => vec![known.get() - LATEST],
-            None => [LONGEST, 1].into_iter().flat_map(|one_in| winners(self.votes(one_in))).collect(),
+        let apart = fine * 4;
+        let votes = || [LONGEST, 1].into_iter().flat_map(|one_in| winners(self.votes(one_in)));
+        let offsets: Vec<Nanos> = match known {
+            Some(known) => before(known, apart).collect(),
+            None => votes().flat_map(|one| around(one, apart)).collect(),
         };
-        let coarse = best(starts.iter().flat_map(|start| around(*start, fine * 4)), score)?;
+        let coarse = best(offsets.into_iter(), score)?;
         best((-4..=4).map(|place| coarse + Nanos::new(place * fine)), score)
     }
 
@@ -189,9 +180,10 @@ impl<'a> Search<'a> {
         for (request, placement) in self.requests.iter().zip(&mut placed) {
             let Some(now) = placement else { continue };
             for _ in 0..PREEMPTIONS {
-                let late = delays(self.steps, request, now, moved).position(|delay| delay > LATE);
-                let resumed = late.and_then(|late| self.places.resumed(request, now, late, moved));
-                let is_better = |one: &Placement| self.prompt(request, one, moved) > self.prompt(request, now, moved);
+                let late = request.delays(self.steps, now, moved, ServerSteps::ended).find(|(_, delay)| *delay > LATE);
+                let resumed = late.and_then(|(late, _)| self.places.resumed(request, now, late, moved));
+                let prompt = |one: &Placement| self.places.prompt(request, one, moved);
+                let is_better = |one: &Placement| prompt(one) > prompt(now);
                 let Some(resumed) = resumed.filter(is_better) else { break };
                 *now = resumed;
             }
@@ -199,25 +191,12 @@ impl<'a> Search<'a> {
         placed
     }
 
-    /// Whether most requests that were served meanwhile are placed, and most of their outputs prompt.
-    fn fits(&self, placed: &[Option<Placement>], moved: Nanos) -> bool {
-        let (start, end) = (self.steps.start(), self.steps.end());
-        let during = |request: &&Arrival| {
-            let ended = request.chunks.last().is_some_and(|last| *last + moved > start);
-            ended && request.chunks[0] + moved < end
-        };
-        let during = self.requests.iter().filter(during).count();
-        let outputs: usize = placed.iter().flatten().map(|placement| placement.steps.len()).sum();
-        let prompt = self.all_prompt(placed, moved);
-        prompt >= FEWEST && prompt * 2 >= outputs && placed.iter().flatten().count() * 2 > during
-    }
-
     /// Steps that take longer than this process prompts, if most that end one do.
     fn long(&self, placed: &[Option<Placement>]) -> Option<Nanos> {
-        let usual = middle(self.work.clone())?;
+        let usual = middle(self.work.iter().copied())?;
         let prompts = placed.iter().flatten().filter(|one| one.from_prompt).map(|one| self.work[one.steps[0]]);
         let long = Nanos::new(usual.get() / 2 * 3);
-        (middle(prompts.collect())? > long).then_some(long)
+        (middle(prompts)? > long).then_some(long)
     }
 
     /// Moves requests by a step whose prompt would be processed by one as short as those that only decode, beside a long one.
@@ -237,7 +216,11 @@ impl<'a> Search<'a> {
             let sooner = (first > 0 && is_long(first - 1)).then(|| earlier(now, 1)).flatten();
             let is_there = |one: &Placement| self.steps.list[one.steps[0]].host.start >= request.due + found.ns;
             let holds = |one: &Placement| {
-                delays(self.steps, request, one, moved).filter(|delay| *delay < Nanos::ZERO).count() * 10
+                request
+                    .delays(self.steps, one, moved, ServerSteps::ended)
+                    .filter(|(_, delay)| *delay < Nanos::ZERO)
+                    .count()
+                    * 10
                     < one.steps.len()
             };
             let better = later.filter(holds).or(sooner.filter(is_there));
@@ -258,8 +241,8 @@ impl<'a> Search<'a> {
         let (ns, basis) = match known {
             Some(known) => (known, OffsetBasis::SameClock),
             None => {
-                let quickest = quick_return(self.steps, self.requests, &placed, moved)?;
-                (moved - quickest + SHORTEST_RETURN, OffsetBasis::Fitted)
+                let quickest = quick_return(self.steps, self.requests, &placed, moved, ServerSteps::ended)?;
+                (moved - quickest + self.steps.shortest_return(), OffsetBasis::Fitted)
             }
         };
         let known = self.requests.iter().zip(&placed).filter_map(|(request, one)| Some((request, one.as_ref()?)));
@@ -272,20 +255,9 @@ impl<'a> Search<'a> {
         }
         let work = |place: usize| self.work.get(place).copied().unwrap_or_default();
         let beyond = |end: usize| work(end) - work(end + 1);
-        let beyond = middle(ends().map(beyond).collect())?;
+        let beyond = middle(ends().map(beyond))?;
         Some((beyond, Offset { ns, basis, placed }))
     }
-}
-
-/// From the end of its step to the arrival of every output, as far as every one has a chunk.
-fn delays<'a>(
-    steps: &'a ServerSteps,
-    request: &'a Arrival,
-    placement: &'a Placement,
-    moved: Nanos,
-) -> impl Iterator<Item = Nanos> + 'a {
-    let chunks = request.chunks.get(placement.before..).unwrap_or_default();
-    chunks.iter().zip(&placement.steps).map(move |(chunk, step)| *chunk + moved - steps.list[*step].device.end)
 }
 
 /// A request with all outputs some steps earlier; those that then precede the trace are left out.
@@ -337,9 +309,4 @@ fn begin_prompts(steps: &mut ServerSteps, requests: &[Arrival], found: &Offset, 
             last.tokens = last.tokens.saturating_sub(tokens).max(last.sequences);
         }
     }
-}
-
-fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied()
 }

@@ -1,6 +1,6 @@
 //! Latencies of results of `vllm bench serve`, compared with the figures it wrote into them.
 
-use llm_perf_analysis::served_load;
+use llm_perf_analysis::{Evidence, JoinedRequests, Subject, metrics, served_load};
 use serde_json::Value;
 use testkit::need::reference;
 use types::{Latency, ServedLoad};
@@ -13,6 +13,23 @@ pub(crate) fn latencies_of_vllm_results_are_those_vllm_prints() {
         let says: Value = serde_json::from_slice(&bytes).unwrap();
         let log = ingest::requests::read(file, &bytes).unwrap();
         compare(file, &served_load(&log, None), &says);
+    }
+}
+
+pub(crate) fn only_the_server_that_compiled_under_its_load_was_cold() {
+    for file in FILES {
+        let bytes = std::fs::read(reference(&format!("serving/llama-{file}.json"))).unwrap();
+        let log = ingest::requests::read(file, &bytes).unwrap();
+        let requests = Some(JoinedRequests::of_client(&log, None));
+        let findings = metrics(&Subject::default(), &Evidence { requests, ..Evidence::default() }).conclusions.findings;
+        let cold = findings.iter().find(|finding| finding.rule == "cold-requests");
+        assert_eq!(cold.is_some(), file == "1b/plain", "{file}: {cold:?}");
+        let Some(cold) = cold else { continue };
+        // It sends 96 requests at 24 a second; output starts after half a second.
+        let facts = &cold.quantities;
+        assert_eq!((facts.count("requests"), facts.count("all")), (Some(20), Some(96)));
+        let wait = facts.time("wait").unwrap().as_millis();
+        assert!((wait - 508.0).abs() < 1.0 && facts.time("longest").unwrap().as_millis() < 70.0, "{facts:?}");
     }
 }
 

@@ -32,6 +32,7 @@ testkit::suite! {
         replay::hidden_communication_saves_at_most_what_is_exposed,
     }
     [Need::Reference("serving")] => { latency::latencies_of_vllm_results_are_those_vllm_prints }
+    [Need::Reference("serving")] => { latency::only_the_server_that_compiled_under_its_load_was_cold }
     [Need::Reference("third-party/nsys-rtx5090")] => {
         kernel::families_cover_the_device_time_of_another_build_of_the_model,
     }

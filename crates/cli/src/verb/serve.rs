@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let served = context.progress(|display| {
         serve::serve(&request, run, &kept, &mut |progress| display.show(&progress), &stop)
     })?;
-    context.messages.print_answer(arguments.json, &served.metrics, || serve::terminal(&served.metrics))?;
+    context.messages.print_answer(arguments.json, &served.value, || serve::terminal(&served.value))?;
     Ok(context.messages.finish(&served.missing, &[("report", served.folder.join("report.html"))]))
 }
 

@@ -11,6 +11,7 @@ mod family;
 mod guard;
 mod interrupt;
 mod limits;
+mod listening;
 mod logs;
 mod stream;
 mod usage;
@@ -27,6 +28,7 @@ pub use channel::{ANSWER_VARIABLE, Lines, send_answer};
 pub use ending::Ending;
 pub use interrupt::{Interrupt, StopRequest};
 pub use limits::{Limits, MOST_LOG, size_of};
+pub use listening::listening_process;
 pub use logs::{answer, run, run_for_answer, stderr_log, stdout_log};
 pub use usage::{PeakMemory, Usage};
 

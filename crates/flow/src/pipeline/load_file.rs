@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use load::Prompts;
-use load::replay::{self, Endpoint, Replay};
+use load::replay::{self, Replay};
 use types::UserError;
 
 pub use load::replay::Replay as LoadFile;
@@ -40,9 +40,9 @@ pub fn replay(path: &Path) -> Result<Replay, UserError> {
 pub fn prompts(path: &Path, most: u32) -> Result<Prompts, UserError> {
     let contents = bytes(path)?;
     let read = match first(&contents) {
-        b'[' => replay::sharegpt(&contents, Endpoint::Chat, most),
-        b'{' => replay::jsonl(&contents, Endpoint::Completions, most),
-        _ => replay::lines(&contents, Endpoint::Completions, most),
+        b'[' => replay::sharegpt(&contents, most),
+        b'{' => replay::jsonl(&contents, most),
+        _ => replay::lines(&contents, most),
     };
     read.map_err(about(path))
 }

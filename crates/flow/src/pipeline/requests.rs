@@ -41,10 +41,11 @@ impl Requests {
     /// Joins them to the steps of their server, and tells the traces when it had none.
     pub(crate) fn join(&self, traces: &mut Traces) -> Result<JoinedRequests, UserError> {
         let joined = analysis::join(&self.log, self.objective.as_ref(), &traces.timelines(&[]));
-        if joined.apart == Some(Apart::NothingFits) {
+        // A load of our own is that of the trace, whoever else has sent requests; the results in a file may be of another run.
+        if joined.apart == Some(Apart::NothingFits) && self.plain.is_none() {
             let error = UserError::usage(format!("{}: these requests are not those of the trace", self.name));
             return Err(error
-                .because("under no offset between their clocks does output arrive after the steps that made it")
+                .because("under no clock offset do they account for the sequences of most steps")
                 .hint("pass the results of the load that ran while the trace was recorded"));
         }
         traces.missing.extend(joined.apart.map(|apart| format!("{}: {}", self.name, missing(apart))));
@@ -68,8 +69,15 @@ const fn missing(apart: Apart) -> &'static str {
         Apart::Unannotated => {
             "requests are not joined to steps: the server does not annotate its steps, and when output arrived fits no series of them"
         }
+        Apart::SeveralServers => {
+            "requests are not joined to steps: several processes have steps of their own that nothing annotates, so which one served a \
+             request is not known"
+        }
         Apart::NoTimes => "requests are not joined to steps: the file does not say when they started",
-        Apart::NothingFits => "requests are not joined to steps: nothing fits",
+        Apart::NothingFits => {
+            "requests are not joined to steps: under no clock offset do they account for the sequences of most steps; other clients of \
+             the server, or a trace of only one of its replicas, can cause this"
+        }
     }
 }
 

@@ -9,6 +9,9 @@ use super::text::{RequestText, request};
 use super::time::{NotATime, chunks, nanos};
 use crate::IngestError;
 
+/// Nanoseconds of a millisecond, in which latencies are.
+const MILLISECOND: f64 = 1e6;
+
 /// One line.
 #[derive(Deserialize)]
 struct Line {
@@ -78,21 +81,25 @@ pub(super) fn read(text: &RequestText<'_>) -> Result<RequestLog, IngestError> {
 impl Metrics {
     /// When chunks arrive: all of them, or else the first and the last.
     fn chunks(&self, text: &RequestText<'_>, index: usize) -> Result<Vec<Nanos>, IngestError> {
-        let Some(first) = &self.time_to_first_token else { return Ok(Vec::new()) };
-        let first_unit = unit(text, index, &first.unit)?;
-        let found = match (&self.inter_chunk_latency, &self.request_latency) {
-            (Some(gaps), _) if gaps.unit != first.unit => return Err(unknown_unit(text, index, &gaps.unit)),
-            (Some(gaps), _) => chunks(first.value, &gaps.value, first_unit),
-            (None, Some(last)) => ends(first.value, first_unit, last.value, unit(text, index, &last.unit)?),
-            (None, None) => chunks(first.value, &[], first_unit),
+        let Self { time_to_first_token: first, inter_chunk_latency: gaps, request_latency: last, .. } = self;
+        let Some(first) = first else { return Ok(Vec::new()) };
+        let units = [Some(&first.unit), gaps.as_ref().map(|gaps| &gaps.unit), last.as_ref().map(|last| &last.unit)];
+        if let Some(unit) = units.into_iter().flatten().find(|unit| *unit != "ms") {
+            let reason = format!("unexpected unit `{unit}` of a latency");
+            return Err(text.refused(request(index), reason, "expected ms"));
+        }
+        let found = match (gaps, last) {
+            (Some(gaps), _) => chunks(first.value, &gaps.value, MILLISECOND),
+            (None, Some(last)) => ends(first.value, last.value),
+            (None, None) => chunks(first.value, &[], MILLISECOND),
         };
         found.map_err(|NotATime| text.no_time(index))
     }
 }
 
 /// The first and the last chunk, or the only one.
-fn ends(first: f64, first_unit: f64, last: f64, last_unit: f64) -> Result<Vec<Nanos>, NotATime> {
-    let mut ends = vec![nanos(first, first_unit)?, nanos(last, last_unit)?];
+fn ends(first: f64, last: f64) -> Result<Vec<Nanos>, NotATime> {
+    let mut ends = vec![nanos(first, MILLISECOND)?, nanos(last, MILLISECOND)?];
     ends.dedup();
     Ok(ends)
 }
@@ -103,22 +110,6 @@ impl Failure {
         let words: Vec<String> = [self.r#type, self.message].into_iter().flatten().collect();
         words.join(": ")
     }
-}
-
-/// Nanoseconds of a unit.
-fn unit(text: &RequestText<'_>, index: usize, name: &str) -> Result<f64, IngestError> {
-    match name {
-        "ns" => Ok(1.0),
-        "us" => Ok(1e3),
-        "ms" => Ok(1e6),
-        "sec" | "s" => Ok(1e9),
-        _ => Err(unknown_unit(text, index, name)),
-    }
-}
-
-fn unknown_unit(text: &RequestText<'_>, index: usize, name: &str) -> IngestError {
-    let reason = format!("unexpected unit `{name}` of a latency");
-    text.refused(request(index), reason, "expected ms, the same for the latencies of a request")
 }
 
 /// A number of tokens, which AIPerf may write as a fraction; absent where it is none.

@@ -12,7 +12,7 @@ pub use text::{jsonl, lines};
 
 use types::Nanos;
 
-use crate::{Arrivals, Ask, LONGEST, LoadError, Prompt, Prompts};
+use crate::{Arrivals, Ask, LONGEST, LoadError, Prompts};
 
 /// A recorded load: when its requests came, and what they asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,25 +25,6 @@ pub struct Replay {
     pub requests: usize,
     /// The first that is due before the one above it in the file, counted from 1; absent where the file is in order.
     pub disordered: Option<usize>,
-}
-
-/// How text is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// Text to continue, through `/v1/completions`.
-    Completions,
-    /// A message to answer, through `/v1/chat/completions`.
-    Chat,
-}
-
-impl Endpoint {
-    /// Text as this endpoint takes it.
-    fn prompt(self, text: String) -> Prompt {
-        match self {
-            Self::Completions => Prompt::Text(text),
-            Self::Chat => Prompt::Chat { text, images: Vec::new() },
-        }
-    }
 }
 
 /// One line of a file, for errors.
@@ -109,8 +90,8 @@ mod tests {
         #[test]
         fn no_bytes_end_a_reader(bytes in prop::collection::vec(any::<u8>(), 0..300), text in "[\\[\\]{}\",:a-z0-9.e\n-]{0,200}") {
             for bytes in [&bytes, text.as_bytes()] {
-                let _ = (mooncake(bytes), csv(bytes), jsonl(bytes, Endpoint::Chat, 1));
-                let _ = (lines(bytes, Endpoint::Completions, 1), sharegpt(bytes, Endpoint::Chat, 1));
+                let _ = (mooncake(bytes), csv(bytes), jsonl(bytes, 1));
+                let _ = (lines(bytes, 1), sharegpt(bytes, 1));
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Endpoint, listed, places};
-use crate::{Ask, LoadError, Prompts};
+use super::{listed, places};
+use crate::{Ask, LoadError, Prompt, Prompts};
 
 /// As errors call them.
 const LINES: &str = "prompt file";
@@ -19,20 +19,20 @@ struct Line {
 }
 
 /// Reads a prompt from every line that is not blank; each may have `max_tokens` of output.
-pub fn lines(bytes: &[u8], endpoint: Endpoint, max_tokens: u32) -> Result<Prompts, LoadError> {
+pub fn lines(bytes: &[u8], max_tokens: u32) -> Result<Prompts, LoadError> {
     let asks = places(LINES, bytes).map(|(place, text)| {
         let text = str::from_utf8(text).map_err(|_| place.wrong("not UTF-8", "save the file as UTF-8"))?;
-        Ok(Ask { prompt: endpoint.prompt(text.to_owned()), max_tokens })
+        Ok(Ask { prompt: Prompt::Text(text.to_owned()), max_tokens })
     });
     listed(LINES, asks.collect::<Result<_, LoadError>>()?)
 }
 
 /// Reads a prompt from every object; one without a length of its own may have `max_tokens` of output.
-pub fn jsonl(bytes: &[u8], endpoint: Endpoint, max_tokens: u32) -> Result<Prompts, LoadError> {
+pub fn jsonl(bytes: &[u8], max_tokens: u32) -> Result<Prompts, LoadError> {
     let asks = places(JSONL, bytes).map(|(place, text)| {
         let line: Line = serde_json::from_slice(text).map_err(|reason| place.wrong(reason.to_string(), FIX))?;
         let own = line.output_tokens.map(|value| place.tokens("output_tokens", value)).transpose()?;
-        Ok(Ask { prompt: endpoint.prompt(line.prompt), max_tokens: own.unwrap_or(max_tokens) })
+        Ok(Ask { prompt: Prompt::Text(line.prompt), max_tokens: own.unwrap_or(max_tokens) })
     });
     listed(JSONL, asks.collect::<Result<_, LoadError>>()?)
 }
@@ -40,29 +40,22 @@ pub fn jsonl(bytes: &[u8], endpoint: Endpoint, max_tokens: u32) -> Result<Prompt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Prompt;
 
     #[test]
     fn every_line_is_a_prompt() {
-        let chat = |text: &str| Prompt::Chat { text: text.to_owned(), images: Vec::new() };
-        let read = lines("one\r\n\n zwei ü".as_bytes(), Endpoint::Chat, 5).unwrap();
-        let expected = ["one", "zwei ü"].map(|text| Ask { prompt: chat(text), max_tokens: 5 });
+        let read = lines("one\r\n\n zwei ü".as_bytes(), 5).unwrap();
+        let expected = ["one", "zwei ü"].map(|text| Ask { prompt: Prompt::Text(text.to_owned()), max_tokens: 5 });
         assert_eq!(read, Prompts::Listed(expected.to_vec()));
-        assert_eq!(
-            lines(b"a\n\xff", Endpoint::Chat, 5).unwrap_err().to_string(),
-            "line 2 of the prompt file: not UTF-8"
-        );
+        assert_eq!(lines(b"a\n\xff", 5).unwrap_err().to_string(), "line 2 of the prompt file: not UTF-8");
     }
 
     #[test]
     fn objects_may_say_how_long_their_output_is() {
-        let read =
-            jsonl(b"{\"prompt\": \"a\", \"output_tokens\": 7}\n{\"prompt\": \"b\"}", Endpoint::Completions, 5).unwrap();
+        let read = jsonl(b"{\"prompt\": \"a\", \"output_tokens\": 7}\n{\"prompt\": \"b\"}", 5).unwrap();
         let ask = |text: &str, max_tokens| Ask { prompt: Prompt::Text(text.to_owned()), max_tokens };
         assert_eq!(read, Prompts::Listed(vec![ask("a", 7), ask("b", 5)]));
-        let error =
-            jsonl(b"{\"prompt\": \"a\", \"output_tokens\": -7}", Endpoint::Completions, 5).unwrap_err().to_string();
+        let error = jsonl(b"{\"prompt\": \"a\", \"output_tokens\": -7}", 5).unwrap_err().to_string();
         assert_eq!(error, "line 1 of the JSONL prompt file: `output_tokens` is -7");
-        assert!(jsonl(b"{}", Endpoint::Chat, 5).unwrap_err().to_string().contains("missing field `prompt`"));
+        assert!(jsonl(b"{}", 5).unwrap_err().to_string().contains("missing field `prompt`"));
     }
 }

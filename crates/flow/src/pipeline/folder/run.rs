@@ -6,13 +6,14 @@ use collect::run::{Outcome, RunFolder, RunRequest};
 use types::UserError;
 
 /// A run that has ended.
-pub(crate) struct EndedRun<T> {
+#[derive(Debug)]
+pub struct EndedRun<T> {
     /// What came of it.
-    pub(crate) value: T,
+    pub value: T,
     /// The run folder.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// Why the run is partial; empty when it is not.
-    pub(crate) missing: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 /// Makes a run folder, fills it, and ends the run as what came of it: `fill` gives back its value and what is missing.

@@ -8,7 +8,7 @@ mod pages;
 mod server;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,7 +17,10 @@ use collect::environment::EnergyMeter;
 use collect::run::RunFolder;
 use load::{ClientDoubt, Outcome, Plan, Progress as LoadProgress};
 use report::pages::run::{Assumptions, Setting};
-use types::{Environment, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RunHeader, UserError};
+use types::{
+    Environment, Exit, Hardware, LoadEnergy, Metrics, Objective, RequestClock, RequestLog, RequestRecord, RunHeader,
+    UserError,
+};
 
 pub use crate::pipeline::load_file::{LoadFile, prompts, replay};
 pub use crate::pipeline::server_command::local_model;
@@ -39,6 +42,8 @@ use server::RunningServer;
 
 /// Requests that run at a time while the server warms up.
 const WARM_UP_TOGETHER: usize = 4;
+/// Lines of the server's output that an error quotes.
+const LAST_LINES: usize = 5;
 
 /// What to measure.
 #[derive(Debug)]
@@ -96,17 +101,6 @@ pub enum Place {
     },
 }
 
-/// The outcome.
-#[derive(Debug)]
-pub struct ServeRun {
-    /// Everything that was measured.
-    pub metrics: Metrics,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why the run is partial; empty when it is not.
-    pub missing: Vec<String>,
-}
-
 /// Sends the load, records a part of it, and writes everything into a run folder.
 pub fn serve(
     request: &ServeRequest,
@@ -114,24 +108,25 @@ pub fn serve(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<ServeRun, UserError> {
+) -> Result<EndedRun<Metrics>, UserError> {
     progress(Progress::Doing("inspecting the machine"));
     let environment = machine::capture(request.subject.config_dir.as_deref())?;
     let named = request.subject.named_hardware()?;
     let run_request = RunRequest { model: request.subject.model_id(), ..run_request };
-    let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
+    run(run_request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json("env.json", &environment)?;
         folder.end_step("prepare")?;
         let measured = measure(folder, request, progress, stop)?;
         folder.end_step("measure")?;
         fill(folder, request, &environment, named.as_ref(), measured, progress)
-    })?;
-    Ok(ServeRun { metrics, folder, missing })
+    })
 }
 
 /// What a load gave.
 struct Measured {
+    /// The model's name in requests.
+    model: String,
     plain: Outcome,
     energy: Option<LoadEnergy>,
     /// The part that was recorded, and its traces.
@@ -153,13 +148,12 @@ fn measure(
     }
     let died = server.has_ended();
     let ended = server.stop(folder)?;
-    let last_lines = |error: UserError| match &ended {
-        Some(outcome) if died => outcome.last_lines(5).iter().fold(error, |error, line| error.because(*line)),
+    let log = folder.path().join(server::log());
+    let mut measured = loads.map_err(|error| match &ended {
+        Some(outcome) if error.exit == Exit::Failed => {
+            error.quoting(outcome.last_lines(LAST_LINES)).hint(format!("the server's output is in {}", log.display()))
+        }
         _ => error,
-    };
-    let mut measured = loads.map_err(|error| match died {
-        true => last_lines(error).hint(format!("see {} in the run folder", server::log())),
-        false => error,
     })?;
     if let Some(outcome) = ended.filter(|_| died) {
         measured.missing.push(format!("the server {} under the load; see {}", outcome.ending, server::log()));
@@ -183,7 +177,7 @@ fn loads(
 ) -> Result<Measured, UserError> {
     progress(Progress::Doing("waiting for the server"));
     let served = server.wait_until_ready(request.ready, stop)?;
-    let model = request.served_model.clone().or(served.id).ok_or_else(|| {
+    let model = request.served_model.clone().or(served).ok_or_else(|| {
         UserError::usage(format!("{} names no model", server.address)).hint("pass --served-model NAME")
     })?;
     let plan = Plan {
@@ -196,7 +190,10 @@ fn loads(
     if request.warmup > 0 {
         let arrivals = Arrivals::Closed { concurrency: WARM_UP_TOGETHER.min(request.warmup) };
         let warm_up = Plan { arrivals, requests: request.warmup, seed: request.seed ^ u64::MAX, ..plan.clone() };
-        send(&warm_up, "warming up", progress, stop)?;
+        let outcome = send(&warm_up, "warming up", progress, stop)?;
+        if !stop() {
+            check(&outcome)?;
+        }
     }
     let meter = server.is_here().then(EnergyMeter::start).flatten();
     let plain = send(&plan, "sending the load", progress, stop)?;
@@ -215,7 +212,7 @@ fn loads(
     if stop() {
         missing.push("interrupted: requests in flight were dropped".to_owned());
     }
-    Ok(Measured { plain, energy, window, missing })
+    Ok(Measured { model, plain, energy, window, missing })
 }
 
 /// A load that was recorded, its traces, and what they lack.
@@ -256,22 +253,42 @@ fn send(
     Ok(outcome)
 }
 
+/// A server that answers no request at all is not sent a whole load.
+fn check(warm_up: &Outcome) -> Result<(), UserError> {
+    let requests = &warm_up.log.requests;
+    let Some(error) = requests.iter().find_map(|request| request.error.as_ref()) else { return Ok(()) };
+    if requests.iter().any(RequestRecord::succeeded) {
+        return Ok(());
+    }
+    let failed = UserError::failed(format!("every warm-up request failed: {error}"));
+    let hints = [
+        ("HTTP status 401", "pass `--key-from VARIABLE`, the environment variable that holds the server's API key"),
+        ("ignore_eos", "pass `--stop-early`: the server does not know `ignore_eos`"),
+        (
+            "HTTP status 404",
+            "it needs `/v1/completions` (`/v1/chat/completions` for `--pages`), and the model's name: see `--served-model`",
+        ),
+        ("timed out", "give requests longer with `--timeout SECONDS`"),
+        ("context length", "send shorter prompts and outputs: `--input TOKENS --output TOKENS`"),
+    ];
+    let hint = hints.iter().find(|(sign, _)| error.contains(sign));
+    Err(hint.into_iter().fold(failed, |failed, (_, hint)| failed.hint(*hint)))
+}
+
 /// What makes the figures of a load doubtful.
 fn doubts(outcome: &Outcome, when: &str) -> Vec<String> {
-    let mut doubts: Vec<String> = outcome
-        .client
-        .doubts()
-        .into_iter()
-        .map(|doubt| match doubt {
-            ClientDoubt::Late => {
-                format!("the client sent requests late{when}, so the latencies are not the server's alone")
-            }
-            ClientDoubt::Stalled => format!("the client stalled{when}, so the latencies are not the server's alone"),
-            ClientDoubt::Saturated => {
-                format!("the client ran out of CPU time{when}, so the latencies are not the server's alone")
-            }
-        })
-        .collect();
+    let of_client = outcome.doubts.iter().map(|doubt| match doubt {
+        ClientDoubt::Late => "sent requests late",
+        ClientDoubt::Stalled => "stalled",
+        ClientDoubt::Saturated => "ran out of CPU time",
+    });
+    let of_client = of_client.collect::<Vec<_>>().join(" and ");
+    let mut doubts = Vec::new();
+    if !of_client.is_empty() {
+        doubts.push(format!(
+            "the client {of_client}{when}, so the latencies are not the server's alone; leave it two idle cores, or run it on another machine"
+        ));
+    }
     let failed: Vec<_> = outcome.log.requests.iter().filter_map(|request| request.error.as_deref()).collect();
     if let Some(first) = failed.first() {
         doubts.push(format!("{} of {} requests failed{when}: {first}", failed.len(), outcome.log.requests.len()));
@@ -303,12 +320,15 @@ fn fill(
     measured: Measured,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(Metrics, Vec<String>), UserError> {
-    let Measured { plain, energy, window, mut missing } = measured;
+    let Measured { model, plain, energy, window, mut missing } = measured;
     let plain = on_unix_time(&plain);
     let Some((outcome, files)) = window else {
         let joined = JoinedRequests::of_client(&plain, request.objective.as_ref()).with_energy(energy);
         let header = RunHeader { id: folder.id().to_owned(), engine: "server".to_owned(), ..RunHeader::default() };
-        let subject = Subject { run: RunHeader { model: request.subject.model_id(), ..header }, ..Subject::default() };
+        // Servers may name a model by its folder.
+        let name = Path::new(&model).file_name().map(|name| name.to_string_lossy().into_owned());
+        let model = request.subject.model_id().or(name);
+        let subject = Subject { run: RunHeader { model, ..header }, ..Subject::default() };
         let evidence = Evidence { requests: Some(joined), missing: missing.clone(), ..Evidence::default() };
         let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
         write(folder, request, environment, &metrics, &[], None)?;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use collect::Command;
-use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, stderr_log};
+use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, listening_process, stderr_log};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, AttachError, AttachRequest, Recording, WaitingProcesses};
+use collect::{CollectError, Command};
 use load::{ServedModel, Server};
 use types::UserError;
 
@@ -33,37 +33,37 @@ pub(super) struct RunningServer {
     /// What runs it; absent for one that was there before.
     process: Option<Process>,
     engine: Option<ServingEngine>,
+    /// Where the engine's own profiler writes; a server without one is recorded by our collector.
     traces: Option<PathBuf>,
-    /// Our collector waits in it: an engine whose profiler is not known is recorded with that.
-    is_waiting: bool,
+    /// The folder of traces in the run folder.
+    recordings: PathBuf,
 }
 
 impl RunningServer {
     /// Starts the server of a request, or takes the one it names.
     pub(super) fn start(folder: &mut RunFolder, request: &ServeRequest) -> Result<Self, UserError> {
+        let recordings = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned()).join(TRACES);
         let (words, url) = match &request.place {
             Place::Url { url, traces } => {
                 let address = server(url, request)?;
-                let traces = traces.clone();
-                return Ok(Self { address, process: None, engine: None, traces, is_waiting: false });
+                return Ok(Self { address, process: None, engine: None, traces: traces.clone(), recordings });
             }
             Place::Command { words, url } => (words, url),
         };
         let engine = ServingEngine::of(words);
-        let traces = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned()).join(TRACES);
-        let bare = |variables, traces| Prepared { words: words.clone(), variables, traces };
-        let is_waiting = request.window > 0 && engine.is_none() && inject::Injection::is_built_in();
-        let prepared = match engine.filter(|_| request.window > 0) {
-            Some(engine) => engine.prepared(words, &traces),
-            None if is_waiting => bare(inject::waiting_variables()?, Some(traces)),
-            None => bare(Vec::new(), None),
+        let bare = |variables| Prepared { words: words.clone(), variables, traces: None };
+        let prepared = match engine {
+            _ if request.window == 0 => bare(Vec::new()),
+            Some(engine) => engine.prepared(words, &recordings),
+            None if inject::Injection::is_built_in() => bare(inject::waiting_variables()?),
+            None => bare(Vec::new()),
         };
         let address = server(&url.clone().unwrap_or_else(|| address(words)), request)?;
         let command = Command::of_words(&prepared.words).ok_or_else(|| {
             UserError::usage("no server command").hint("put it last: llm-perf serve -- vllm serve MODEL")
         })?;
         let command = folder.log_command(LOG, command.with_variables(prepared.variables))?;
-        Ok(Self { address, process: Some(Process::start(&command)?), engine, traces: prepared.traces, is_waiting })
+        Ok(Self { address, process: Some(Process::start(&command)?), engine, traces: prepared.traces, recordings })
     }
 
     /// Waits until it answers.
@@ -71,7 +71,7 @@ impl RunningServer {
         &self,
         limit: Duration,
         stop: &dyn Fn() -> bool,
-    ) -> Result<ServedModel, load::LoadError> {
+    ) -> Result<Option<String>, load::LoadError> {
         let found = load::wait_until_ready(&self.address, limit, &mut || !self.has_ended() && !stop());
         found.map_err(|error| match error {
             load::LoadError::Exited { server, last } if !self.has_ended() => load::LoadError::Stopped { server, last },
@@ -81,7 +81,7 @@ impl RunningServer {
 
     /// Whether it runs on this machine.
     pub(super) fn is_here(&self) -> bool {
-        self.process.is_some() || self.address.is_loopback()
+        self.process.is_some() || self.address.local_port().is_some()
     }
 
     /// Whether its process is gone.
@@ -91,39 +91,47 @@ impl RunningServer {
 
     /// Starts to record; why it cannot, otherwise.
     pub(super) fn open_window(&mut self) -> Result<Window, String> {
-        if let Some(process) = self.process.as_ref().filter(|_| self.is_waiting) {
-            let target = process.id().to_string();
-            let request = AttachRequest { target, duration: LONGEST_WINDOW, graphs_only: false };
-            let recording = WaitingProcesses::find(&request.target).and_then(|processes| processes.begin(&request));
-            return match recording {
-                Ok(recording) => Ok(Window::Collector(recording)),
-                Err(AttachError::NoLibrary(_)) => {
-                    Err("kernels were not recorded: no process of the server uses CUDA".to_owned())
-                }
-                Err(error) => Err(format!("kernels were not recorded: {error}")),
-            };
-        }
-        if self.engine.is_none() {
+        if self.process.is_none() {
             self.engine = self.asked();
         }
-        let Some(engine) = self.engine else {
-            return Err("kernels were not recorded: the server is neither vLLM nor SGLang".to_owned());
+        let opened = match (self.engine, &self.traces) {
+            (Some(engine), Some(traces)) => self.open_profiler(engine, traces),
+            _ => self.open_collector(),
         };
-        let Some(traces) = self.traces.clone() else {
-            return Err(
-                "kernels were not recorded: it is not known where the server writes its traces; pass `--traces DIR`, \
-                        the folder of its torch profiler"
-                    .to_owned(),
-            );
-        };
+        opened.map_err(|why| format!("kernels were not recorded: {why}"))
+    }
+
+    fn open_profiler(&self, engine: ServingEngine, traces: &Path) -> Result<Window, String> {
         let since = SystemTime::now();
-        let body = engine.start(Some(&traces));
-        match load::post(&self.address, "/start_profile", &body, START) {
-            Ok(answer) if answer.status == 200 => Ok(Window::Engine { traces, since }),
-            Ok(answer) => {
-                Err(format!("kernels were not recorded: /start_profile answers with HTTP status {}", answer.status))
+        match load::post(&self.address, "/start_profile", &engine.start(Some(traces)), START) {
+            Ok(answer) if answer.status == 200 => Ok(Window::Engine { traces: traces.to_owned(), since }),
+            Ok(answer) => Err(format!("/start_profile answers with HTTP status {}", answer.status)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Records with our collector, which waits in a server that we started, or that `llm-perf run` did.
+    fn open_collector(&self) -> Result<Window, String> {
+        let started = self.process.as_ref().map(Process::id);
+        let process = started.or_else(|| listening_process(self.address.local_port()?));
+        let begin = |process: u32| {
+            let request = AttachRequest { target: process.to_string(), duration: LONGEST_WINDOW, graphs_only: false };
+            WaitingProcesses::find(&request.target)?.begin(&request)
+        };
+        match process.ok_or(AttachError::NoProcess(String::new())).and_then(begin) {
+            Ok(recording) => Ok(Window::Collector(recording)),
+            Err(_) if self.engine.is_some() => Err("it is not known where the server writes its traces; pass \
+                 `--traces DIR`, the folder of its torch profiler"
+                .to_owned()),
+            Err(AttachError::NoLibrary { .. }) if started.is_some() => {
+                Err("no process of the server uses CUDA".to_owned())
             }
-            Err(error) => Err(format!("kernels were not recorded: {error}")),
+            Err(AttachError::NoLibrary { .. } | AttachError::NoProcess(_)) => {
+                Err("the server is neither vLLM nor SGLang, and the collector does not wait in it; start it with \
+                     `llm-perf serve -- COMMAND`, or with `llm-perf run -- COMMAND` on this machine"
+                    .to_owned())
+            }
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -132,10 +140,11 @@ impl RunningServer {
         let (traces, since) = match window {
             Window::Engine { traces, since } => (traces, since),
             Window::Collector(recording) => {
-                let folder = self.traces.clone().unwrap_or_default();
-                return match std::fs::create_dir_all(&folder) {
-                    Ok(()) => recording.finish(&folder, &|| true),
-                    Err(error) => (Vec::new(), vec![format!("cannot create folder {}: {error}", folder.display())]),
+                return match std::fs::create_dir_all(&self.recordings) {
+                    Ok(()) => recording.finish(&self.recordings, &|| true),
+                    Err(error) => {
+                        (Vec::new(), vec![format!("cannot create folder {}: {error}", self.recordings.display())])
+                    }
                 };
             }
         };

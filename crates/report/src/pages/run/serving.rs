@@ -61,9 +61,9 @@ pub(super) fn headline(view: &ServingView<'_>) -> String {
 
 /// What was asked of the server: `28 requests (14,830 prompt tokens, 1,154 output tokens) in 1.47 s, up to 11 at once`.
 pub(super) fn extent(load: &ServedLoad) -> String {
-    let tokens =
-        format!(" ({}, {})", count(load.input_tokens, "prompt token"), count(load.output_tokens, "output token"));
-    let tokens = if load.input_tokens + load.output_tokens > 0 { tokens } else { String::new() };
+    let tokens = [(load.input_tokens, "prompt token"), (load.output_tokens, "output token")];
+    let known: Vec<_> = tokens.iter().filter(|(sum, _)| *sum > 0).map(|(sum, what)| count(*sum, what)).collect();
+    let tokens = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
     let time = load.duration_ns.map(|time| format!(" in {time}")).unwrap_or_default();
     let most = load.max_concurrency.map(|most| format!(", up to {} at once", grouped(most))).unwrap_or_default();
     format!("{}{tokens}{time}{most}", count(load.requests, "request"))
@@ -173,9 +173,16 @@ fn trust(run: &RunView<'_>, view: &ServingView<'_>) -> Vec<String> {
              output arrived, and parts may be off by some percent."
         ),
     };
+    let others = match join.requests_in_trace.saturating_sub(join.requests) {
+        0 => String::new(),
+        others => format!(
+            " The remaining {} fit no steps, as when another replica serves them, and have no parts.",
+            grouped(others)
+        ),
+    };
     let matched = format!(
         "Latencies and throughput are the client's ({source}); their parts come from the trace. {} of {} and {} are matched to \
-         steps{agreement}",
+         steps{agreement}{others}",
         grouped(join.requests),
         count(join.requests_in_trace, "request"),
         count(join.tokens, "output chunk"),
