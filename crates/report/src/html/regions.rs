@@ -13,23 +13,26 @@ const NAMED: usize = 3;
 /// Where every number is taken from.
 const SOURCE: &[&str] = &["regions"];
 
+/// What the page is called.
+pub(super) fn title(report: &RegionReport) -> String {
+    format!("Regions of {} on {}", report.target, report.device.as_deref().unwrap_or("an unnamed device"))
+}
+
 /// The first screen.
 pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
-    let device = report.device.as_deref().unwrap_or("an unnamed device");
     let whole = report.totals.as_ref();
     let time = whole.and_then(|totals| totals.total_ns_inclusive);
     let found = count(report.regions.len() as u64, "region");
     let headline = match time {
-        Some(time) => format!(
-            "Counters were read while kernels were replayed, so times are not those of a plain run. **{found}, {time} on the device.**"
-        ),
+        Some(time) => format!("**{found}, {time} on the device.**"),
         None => format!("**{found}.** Their total time is unknown."),
     };
-    let number = |name, value: Option<String>, origin| Some(Number { name, value: value?, origin, source: SOURCE });
+    let number = |name: &'static str, value: Option<String>, origin: &'static str| {
+        Some(Number::new(name, value?, origin, SOURCE))
+    };
     let kernels = whole.and_then(|totals| totals.kernels_inclusive);
     let outside = report.outside.and_then(|outside| outside.time_share);
     FirstScreen {
-        title: format!("Regions of {} on {device}", report.target),
         headline,
         source: SOURCE,
         numbers: [
@@ -136,11 +139,7 @@ mod tests {
         let report = sample::report();
         let screen = first_screen(&report);
         let whole = report.totals.as_ref().unwrap().total_ns_inclusive.unwrap();
-        assert!(
-            screen.headline.ends_with(&format!("plain run. **2 regions, {whole} on the device.**")),
-            "{}",
-            screen.headline
-        );
+        assert!(screen.headline.ends_with(&format!("**2 regions, {whole} on the device.**")), "{}", screen.headline);
         let own: i64 = longest(&report).iter().map(|(_, time, _)| time.get()).sum();
         assert!(own <= whole.get(), "{own} of {whole}");
         assert!(texts(&report)[0].contains("`A` ") && texts(&report)[0].contains("exclusive"), "{:?}", texts(&report));
