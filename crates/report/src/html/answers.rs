@@ -19,7 +19,7 @@ const WORTH_NAMING: f64 = 0.05;
 /// Parts named of each kind.
 const NAMED: usize = 3;
 
-/// A question, its answer as Markdown, with a line for each of several steps, and where there is more: the first of these anchors that the page has.
+/// A question, its answer as Markdown, with a line for each of several steps and a note below them, and where there is more: the first of these anchors that the page has.
 pub(super) struct Answer {
     pub(super) question: &'static str,
     pub(super) text: String,
@@ -37,10 +37,11 @@ pub(super) fn html(answers: Vec<Answer>, find: impl Fn(&[&'static str]) -> Optio
             Some(anchor) => format!("<a href=\"#{anchor}\">{question}</a>"),
             None => question.to_owned(),
         };
-        let lines: Vec<String> = text.lines().map(html_line).collect();
+        let (steps, note) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let lines: Vec<String> = steps.lines().map(html_line).collect();
         let text = match lines.as_slice() {
             [one] => one.clone(),
-            several => format!("<ol><li>{}</li></ol>", several.join("</li><li>")),
+            several => format!("<ol><li>{}</li></ol>{}", several.join("</li><li>"), html_line(note)),
         };
         // Writing to a string cannot fail.
         let _ = writeln!(list, "<div><dt>{question}</dt><dd>{text}</dd></div>");
@@ -219,9 +220,17 @@ fn loss(lost: &LostTime) -> String {
 }
 
 fn to_do(run: &RunView<'_>) -> String {
-    let (_, steps) = advice::problem_and_steps(run);
+    let (_, mut steps) = advice::problem_and_steps(run);
+    steps.truncate(NAMED);
+    // How savings were found is said once where it is the same for all.
+    let basis = steps.first().and_then(|step| step.rfind(" (").map(|at| step[at..].to_owned()));
+    if let Some(basis) = basis.filter(|basis| steps.len() > 1 && steps.iter().all(|step| step.ends_with(basis))) {
+        let steps: Vec<&str> = steps.iter().filter_map(|step| step.strip_suffix(&basis)).collect();
+        let note = basis.trim_start_matches(" (").trim_end_matches(").");
+        return format!("{}.\n\nSavings are {note}.", steps.join(".\n"));
+    }
     if !steps.is_empty() {
-        return steps[..steps.len().min(NAMED)].join("\n");
+        return steps.join("\n");
     }
     let mut titles: Vec<String> = run.findings.iter().map(|view| findings::title(&view.finding.rule)).collect();
     titles.dedup();

@@ -36,13 +36,12 @@ pub(super) fn stage_bars(run: &RunView<'_>) -> Option<String> {
         // A thousandth is rounding.
         if (around - inside).get() > around.get() / 1_000 {
             let rest = parent.map_or("outside stages".to_owned(), |parent| format!("rest of {parent}"));
-            parts.push(Part::new(rest, REST, around - inside));
+            let rest = Part::new(rest, REST, around - inside);
+            key.extend(parent.is_none().then(|| (REST.to_owned(), rest.of(whole))));
+            parts.push(rest);
         }
-        let (name, figure) = match parent {
-            None => ("all stages".to_owned(), whole.to_string()),
-            Some(parent) => (format!("inside {parent}"), around.to_string()),
-        };
-        drawn.push(Row { name, bars: stacked(&parts, start, whole), figure });
+        let name = parent.map_or("all".to_owned(), |parent| format!("inside {parent}"));
+        drawn.push(Row { name, bars: stacked(&parts, start, whole), figure: around.to_string() });
         let mut at = start;
         open.extend(stages.into_iter().map(|(stage, wall)| {
             let from = at;

@@ -6,7 +6,7 @@ use types::{
 };
 
 use super::forecast::forecast_row;
-use super::lettering::width;
+use super::lettering::{WIDTH, width};
 use super::masthead::Notice;
 use super::picture::standalone;
 use super::plot::{Axis, Line, Plot, Scale, Words, drawing, lines};
@@ -70,11 +70,10 @@ pub fn layouts_page(found: &CapacitySweep, manifest: Option<&RunManifest>, [json
     let body = capacity::layouts_page(found, json, chart).html_below("layouts", READ_FIRST);
     let best = capacity::best(found);
     let ends = [highest(found, "of a device", of_device), highest(found, "for a user", of_user)];
-    let seen = Some(ends.into_iter().flatten().collect::<Vec<_>>().join("; "));
-    let seen = seen.filter(|said| !said.is_empty()).map(|said| format!("{said}."));
+    let ends: Vec<String> = ends.into_iter().flatten().collect();
     let title = "Throughput of a device against that of a user";
     let sections = [
-        Section::drawn("frontier", title, seen.clone(), Some(frontier(found))),
+        Section::drawn("frontier", title, Some(on_frontier(found)), Some(frontier(found))),
         Some(Section::new("layouts", "Layouts", body)),
     ];
     let stopped = found.stopped.then(|| {
@@ -92,7 +91,7 @@ pub fn layouts_page(found: &CapacitySweep, manifest: Option<&RunManifest>, [json
         about: vec![("model", Some(prose(&found.model.model_id)))],
         manifest,
         screen: FirstScreen {
-            headline: best.map(|best| format!("**{best}.**")).or(seen).unwrap_or_default(),
+            headline: best.map(|best| format!("**{best}.** ")).unwrap_or_default() + &ends.concat(),
             source: &["layouts"],
             ..FirstScreen::default()
         },
@@ -215,7 +214,12 @@ fn of_device(point: &LayoutPoint) -> Option<f64> {
 fn highest(found: &CapacitySweep, what: &str, of: Throughput) -> Option<String> {
     let known = found.points.iter().filter_map(|point| Some((point, of(point)?)));
     let (point, tokens) = known.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!("Highest output {what}: {} tokens/s at {}", rate(tokens), capacity::described(found, point)))
+    Some(format!("Highest output {what}: {} tokens/s at {}. ", rate(tokens), capacity::described(found, point)))
+}
+
+fn on_frontier(found: &CapacitySweep) -> String {
+    let on = found.points.iter().filter(|point| point.on_frontier).count();
+    format!("{on} of {} on the frontier: no other is better for both.", count(found.points.len() as u64, "layout"))
 }
 
 /// `capacity-sweep.svg`.
@@ -243,12 +247,9 @@ fn frontier(found: &CapacitySweep) -> String {
             &plot.dot(*place, 5.0, class, &format!("{name}: {} per user, {} per device", rate(place.0), rate(place.1)));
         // Names of a few can be told apart.
         if places.len() <= 12 {
-            let (x, y) = (plot.x(place.0), plot.y(place.1) - 9.0);
-            let x = x.min(plot.left + plot.width - width(&name, 12.0) / 2.0);
-            body += &format!(
-                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" class=\"t\">{}</text>\n",
-                escape(&name)
-            );
+            let (x, y) = (plot.x(place.0) + 8.0, plot.y(place.1) - 8.0);
+            let x = x.min(WIDTH - width(&name, 12.0));
+            body += &format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"t\">{}</text>\n", escape(&name));
         }
     }
     let key = named([("l-0", "frontier: no other layout is better for both"), ("k-rest", "other layouts")]);

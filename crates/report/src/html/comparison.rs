@@ -3,7 +3,7 @@
 use types::{CaveatKind, Change, ChangeVerdict, ComparedRun, Comparison, Nanos};
 
 use super::masthead::Notice;
-use super::rows::{Bar, Row, named, nanoseconds, with_key};
+use super::rows::{Bar, Row, nanoseconds, with_key};
 use super::sheet::Sheet;
 use super::shell::Section;
 use super::summary::{FirstScreen, Number};
@@ -141,23 +141,18 @@ fn changed_bars(title: &str, changes: &[Change], judged: bool, [base, with]: &[S
         sorted.sort_by_key(|change| std::cmp::Reverse(size(change)));
     }
     sorted.truncate(CHANGES);
-    let first = format!("first side: {base}");
-    let seconds = named([
-        ("c-least", "second side, significantly faster"),
-        ("c-lost", "second side, significantly slower"),
-        (
-            "c-0",
-            if judged {
-                "second side, no evidence of change"
-            } else {
-                "second side; no verdict, because the runs are not directly comparable"
-            },
-        ),
-    ]);
-    let mut key = vec![("c-base".to_owned(), first)];
-    key.extend(seconds.into_iter().filter(|(of, _)| sorted.iter().any(|change| class(change) == of)));
+    let verdict = |of: &str| match of {
+        "c-least" => "significantly faster",
+        "c-lost" => "significantly slower",
+        _ if judged => "no evidence of change",
+        _ => "no verdict, because the runs are not directly comparable",
+    };
+    let mut key = vec![("c-base".to_owned(), format!("first side: {base}"))];
+    let classes = ["c-least", "c-lost", "c-0"].into_iter();
+    let classes = classes.filter(|of| sorted.iter().any(|change| class(change) == *of));
+    key.extend(classes.map(|of| (of.to_owned(), format!("second side: {with}; {}", verdict(of)))));
     let drawn: Vec<Row> = sorted.into_iter().map(row).collect();
-    with_key(title, &drawn, (&format!("time; second side: {with}"), nanoseconds), &key)
+    with_key(title, &drawn, ("time", nanoseconds), &key)
 }
 
 #[cfg(test)]

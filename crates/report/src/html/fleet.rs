@@ -82,20 +82,16 @@ fn first_screen(found: &Fleet) -> FirstScreen {
         let recorded = fleet::headline(job);
         let verdict = job.findings.first().and_then(|finding| finding.evidence.first());
         headlines.push(format!("**{of_job}{}**", verdict.map_or(recorded.clone(), |said| sentence(said))));
-        for finding in &job.findings {
-            screen.answers.push(Answer {
-                question: "Why?",
-                text: of_job.clone() + &sentence(&finding.evidence[1.min(finding.evidence.len())..].join(" ")),
-                more: &["waiting", "fleet"],
-            });
-            screen.answers.push(Answer {
-                question: "What to do?",
-                text: of_job.clone() + &sentence(&finding.advice),
-                more: &["fleet"],
-            });
-        }
+        let mut answer = |question, text: String, more| {
+            screen.answers.push(Answer { question, text: of_job.clone() + &text, more });
+        };
         if verdict.is_some() {
-            screen.answers.push(Answer { question: "What was recorded?", text: of_job + &recorded, more: &["fleet"] });
+            answer("What was recorded?", recorded.clone(), &["fleet"]);
+        }
+        for finding in &job.findings {
+            let rest = finding.evidence.get(1..).unwrap_or_default();
+            answer("Why?", sentence(&rest.join(" ")), &["waiting", "fleet"]);
+            answer("What to do?", sentence(&finding.advice), &["fleet"]);
         }
     }
     if let [job] = found.jobs.as_slice() {

@@ -59,7 +59,7 @@ pub(super) fn histograms(run: &RunView<'_>) -> Option<String> {
     let wide = WIDTH / shown.len() as f64 - GAP;
     let place = |place: usize| place as f64 * (wide + GAP) + GAP - 14.0;
     let body: String = shown.iter().enumerate().map(|(at, values)| histogram(values, place(at), wide)).collect();
-    Some(drawing("latencies of requests", TOP + TALL + 38.0, &body, &[], 0.0))
+    Some(drawing("latencies of requests", TOP + TALL + 40.0, &body, &[], 0.0))
 }
 
 /// One histogram, from zero to the largest value.

@@ -184,6 +184,10 @@ pub fn run_page(page: &RunPage<'_>) -> String {
             None => sections.push(Section::new(picture.id, picture.title, seen(picture.id) + &figure)),
         }
     }
+    let of_regions = documents.regions.and_then(|report| {
+        Section::drawn("time-of-regions", "Time of each region", regions::seen(report), regions::chart(report))
+    });
+    sections.extend(of_regions);
     if served {
         data.push((shell::SERVER, String::new()));
     }

@@ -17,7 +17,8 @@ const FORECAST: &[&str] = &["forecast_ns", "predicted_total_time_ms", "measured_
 const SIMULATED: &str = "simulated";
 const BOTH: &str = "measured on both sides";
 
-const ORIGINS: [Origin; 45] = [
+const ORIGINS: [Origin; 46] = [
+    ("ncu/regions/report.json", "time-of-regions", &["regions"], "counted while kernels were replayed", &["regions"]),
     ("inputs.yaml", "inputs", &["images"], "as given", &["report-inputs"]),
     (RUN, "requests", &["requests", "serving", "steps"], CLIENT, &["report-requests"]),
     (RUN, "latencies", &["requests", "serving"], "measured by the client", &["report-requests"]),
@@ -117,7 +118,9 @@ fn codes(keys: &[&str]) -> String {
 /// The line below the pictures of a section of a document's page; empty where they have no row.
 pub(super) fn html(document: &str, section: &str, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
     // The page of a run has pictures of other documents too.
-    let is_of = |file: &str| file == document || (document == RUN && ["forecast", "inputs"].contains(&section));
+    let is_of = |file: &str| {
+        file == document || (document == RUN && ["forecast", "inputs", "time-of-regions"].contains(&section))
+    };
     let found = ORIGINS.iter().find(|(file, of, ..)| *of == section && is_of(file));
     let Some((file, _, keys, how, table)) = found else { return String::new() };
     let table = find(table).map(|anchor| format!(" <a href=\"#{anchor}\">Table</a>")).unwrap_or_default();

@@ -14,7 +14,7 @@ const NAME: usize = 58;
 /// Room on the left for the values of an axis, above for its title, below for the axis across, and for a line of the key.
 pub(super) const LEFT: f64 = 76.0;
 pub(super) const TOP: f64 = 26.0;
-const BELOW: f64 = 38.0;
+const BELOW: f64 = 40.0;
 const KEY: f64 = 20.0;
 /// Points of a line; more cannot be told apart.
 const POINTS: usize = 1_500;
@@ -179,9 +179,9 @@ impl Plot {
         for (value, words) in &self.across.marks {
             let half = width(words, LETTERS) / 2.0;
             // The last of them stays on the drawing.
-            text(self.x(*value).min(WIDTH - half), bottom + 14.0, "middle", "m", words);
+            text(self.x(*value).min(WIDTH - half), bottom + 16.0, "middle", "m", words);
         }
-        text(self.left + self.width / 2.0, bottom + 31.0, "middle", "t", &self.across.title);
+        text(self.left + self.width / 2.0, bottom + 33.0, "middle", "t", &self.across.title);
         if let Some(up) = &self.up {
             text(self.left - self.left.min(LEFT).min(38.0), self.top - 12.0, "start", "t", &up.title);
         }

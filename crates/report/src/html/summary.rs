@@ -159,7 +159,7 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         let name = if steps.steps > 1 { "device time per step, mean" } else { "device time of the step" };
         add(name, steps.mean_ns.map(|time| time.to_string()), "measured", STEPS);
         let rate = steps.tokens_per_second.map(tokens_per_second);
-        add("throughput in steps", rate, "measured, per second of device time", STEPS);
+        add("throughput in steps", rate, "measured, per second of wall time", STEPS);
     }
     // A serving engine is recorded for longer than its steps take: what the device does around them is no answer.
     if let [time] = run.device_time.as_slice()

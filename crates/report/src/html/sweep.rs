@@ -10,7 +10,7 @@ use super::sheet::Sheet;
 use super::shell::Section;
 use super::summary::{FirstScreen, Number};
 use crate::pages::sweep::{self, Series};
-use crate::render::text::prose;
+use crate::render::text::{capital, prose};
 use crate::words::caveat::READ_FIRST;
 use crate::words::number::{count, grouped, milliseconds, rate};
 
@@ -59,7 +59,7 @@ pub fn sweep_page(found: &Sweep, manifest: Option<&RunManifest>) -> String {
         about,
         manifest,
         screen: FirstScreen {
-            headline: format!("**At the device's peak rates: {}.**", said.join("; ")),
+            headline: format!("**{}**, at the peak rates of the device.", capital(&said.join("; "))),
             source: &["points"],
             numbers: best().map(number).collect(),
             answers: Vec::new(),

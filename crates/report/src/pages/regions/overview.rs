@@ -38,7 +38,7 @@ pub(crate) fn caveats(report: &RegionReport) -> Vec<String> {
     let replayed = "Counters were read while kernels were replayed, so times are not those of a plain run.".to_owned();
     let mut lines: Vec<String> = (!report.regions.is_empty()).then_some(replayed).into_iter().collect();
     lines.extend(report.notes.iter().map(|note| finished(note)));
-    lines.extend(grave(report).map(|one| format!("{}: see \"Data quality\".", counted(one))));
+    lines.extend(grave(report).map(|one| format!("{} (see \"Data quality\").", counted(one))));
     lines
 }
 

@@ -3,7 +3,7 @@
 use types::{Origin, Sweep, SweepPoint};
 
 use super::csv::value;
-use super::series::Series;
+use super::series::{PlottedPoint, Series};
 use super::table::{short, table};
 use crate::render::text::prose;
 use crate::render::{Page, Table};
@@ -104,13 +104,18 @@ pub(crate) fn best(sweep: &Sweep) -> Vec<(&'static str, Option<String>)> {
     vec![("highest throughput", throughput), ("shortest time to first token", ttft), ("fits", none)]
 }
 
-/// From where to where throughput goes along the first axis: `From batch 1 to 32, decode goes from 3,976 to 21,964 tokens/s.`
+/// What throughput does along the first axis: `From batch 1 to 32, decode goes from 3,976 to 21,964 tokens/s.` Of several lines, how
+/// far apart their ends are.
 pub(crate) fn range(sweep: &Sweep) -> Option<String> {
     let series = Series::new(sweep, |figures| figures.decode_tokens_per_second)?;
-    let [line] = series.lines.as_slice() else { return None };
-    let (first, last) = (line.points.first()?, line.points.last()?);
     let ((_, from), (_, to)) = (series.ticks.first()?, series.ticks.last()?);
-    let [slow, fast] = [first.y, last.y].map(rate);
+    let ends = |of: fn(&[PlottedPoint]) -> Option<&PlottedPoint>| {
+        let mut ends: Vec<f64> = series.lines.iter().filter_map(|line| Some(of(&line.points)?.y)).collect();
+        ends.sort_by(f64::total_cmp);
+        let (low, high) = (rate(*ends.first()?), rate(*ends.last()?));
+        Some(if low == high { low } else { format!("{low}..{high}") })
+    };
+    let (slow, fast) = (ends(|line| line.first())?, ends(|line| line.last())?);
     Some(format!("From {} {from} to {to}, decode goes from {slow} to {fast} tokens/s.", prose(short(&series.axis))))
 }
 
