@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pictures of the README and the guides, made from pages of real captures under crates/ingest/tests/fixtures. Needs
+"""The pictures of the README and the guides, made from pages of real captures under crates/*/tests/fixtures. Needs
 chromedriver and chromium, and
 
     cargo build --release
@@ -9,10 +9,12 @@ Another program is used with `--program PATH`. Look at what it made before commi
 
 import argparse
 import base64
+import shutil
 import subprocess
 import tempfile
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from benchmark import ROOT, program
@@ -21,6 +23,7 @@ from browser import Browser
 FIXTURES = ROOT / "crates" / "ingest" / "tests" / "fixtures"
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 1120
+SERVING = ROOT / "crates" / "cli" / "tests" / "fixtures" / "serving"
 TIMELINE_PARTS = ["#timeline .tools", "#timeline canvas", "#timeline .legend", "#timeline .panel h3", "#timeline .panel .facts"]
 # The first kernel of a name, close by.
 SELECT = """
@@ -81,21 +84,39 @@ def main() -> None:
     llm_perf = str(arguments.program.resolve()) if arguments.program else program()
     PICTURES.mkdir(exist_ok=True)
     with closing(Browser()) as browser, tempfile.TemporaryDirectory() as scratch:
-        runs = {"torch-profiler": "torch/dsocr-h200.json.gz", "nsys": "nsys/dsocr-h200.sqlite.gz"}
-        for run, capture in runs.items():
-            command = [llm_perf, "import", "--quiet", FIXTURES / capture, "--model", "deepseek-ocr", "--out", Path(scratch) / run]
+        shot = partial(picture, browser)
+        dsocr = ["--model", "deepseek-ocr"]
+
+        def page(name: str, verb: str, *rest) -> Path:
+            command = [llm_perf, verb, "--quiet", *rest, "--out", Path(scratch) / name]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        page = Path(scratch) / "torch-profiler" / "report.html"
-        picture(browser, page, "page.webp", "header", "#lost-time figure")
-        picture(browser, page, "timeline.webp", "#timeline", "#timeline .about")
-        picture(browser, page, "read-first.webp", "header", "nav", ["#read-first", ".about-run", ".verdict", ".numbers", ".answers", "nav"])
-        picture(browser, page, "read-charts.webp", "#lost-time", "#device-time",
-                ["#lost-time .seen", "#lost-time svg", "#stages .seen", "#stages svg", "#device-time svg"])
-        picture(browser, page, "read-timeline.webp", "#timeline", "#timeline .panel", TIMELINE_PARTS, SELECT)
+            return Path(scratch) / name / "report.html"
+
+        run = page("torch-profiler", "import", FIXTURES / "torch/dsocr-h200.json.gz", *dsocr)
+        shot(run, "page.webp", "header", "#lost-time figure")
+        shot(run, "timeline.webp", "#timeline", "#timeline .about")
+        shot(run, "read-first.webp", "header", "nav", ["#read-first", ".about-run", ".verdict", ".numbers", ".answers", "nav"])
+        shot(run, "read-charts.webp", "#lost-time", "#device-time",
+             ["#lost-time .seen", "#lost-time svg", "#stages .seen", "#stages svg", "#device-time svg"])
+        shot(run, "read-timeline.webp", "#timeline", "#timeline .panel", TIMELINE_PARTS, SELECT)
+        shot(run, "read-flame.webp", "#flame", "#stacks canvas", ["#flame .seen", "#flame canvas", "#flame .find", "#stacks canvas"])
+        two = [FIXTURES / f"torch/two-ranks-h200-{rank}.json.gz" for rank in (0, 1)]
+        ranks = page("ranks", "import", *two)
+        shot(ranks, "read-ranks.webp", "#ranks", "#timeline canvas", ["#ranks svg", "#timeline canvas"])
+        load = page("load", "import", SERVING / "trace.json.gz", "--requests", SERVING / "requests.json",
+                    "--model", SERVING / "config.json")
+        shot(load, "requests.webp", "#requests", "#requests canvas")
+        job = Path(scratch) / "job"
+        job.mkdir()
+        for trace in two:
+            shutil.copy(trace, job)
+        shot(page("fleet", "fleet", job), "fleet.webp", "header", "#ranks canvas")
+        shot(page("model", "analyze", *dsocr), "analyze.webp", "header", "#modules figure")
+        page("nsys", "import", FIXTURES / "nsys/dsocr-h200.sqlite.gz", *dsocr)
         comparison = Path(scratch) / "comparison.html"
-        command = [llm_perf, "report", *(str(Path(scratch) / run) for run in runs), "--out", comparison]
+        command = [llm_perf, "report", *(str(Path(scratch) / run) for run in ("torch-profiler", "nsys")), "--out", comparison]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        picture(browser, comparison, "comparison.webp", "header", "#device-time")
+        shot(comparison, "comparison.webp", "header", "#device-time")
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ fn the_page_of_a_run_of_our_own_has_its_forecast_at_once() {
     let output = scratch.profile(&[&[smoke], &small[..]].concat(), &["--out", "run"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
     let written = scratch.text("run", "report.html");
-    assert!(written.contains("<section id=\"forecast\"") && written.contains("<section id=\"treemap\""));
+    assert!(written.contains("<section id=\"forecast\"") && written.contains("<section id=\"shares\""));
     assert!(written.contains(" of the roof, "), "points of the roofline say what they are");
     assert!(
-        written.contains("self time of modules by stage, in the profiled pass, which took "),
+        written.contains("self time of modules by stage, the longest modules first, in the profiled pass, which took "),
         "and of which pass times are"
     );
     let charts = ["charts/stages.svg", "charts/roofline.svg"];
@@ -115,4 +115,28 @@ fn a_run_is_shown_in_the_width_of_the_terminal() {
     let json = Output::of(scratch.command(&["show", "run", "--json"]));
     let metrics: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(metrics, scratch.json("run", "metrics.json"));
+}
+
+#[test]
+fn perfetto_shows_what_work_takes_beyond_the_roofline_of_its_operator() {
+    let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
+    let output = Output::of(scratch.command(&["export", "./run", "--format", "perfetto", "--out", "trace.json"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let metrics: Value = serde_json::from_str(&scratch.text("run", "metrics.json")).unwrap();
+    let groups = metrics["operator_groups"]["by_shape"].as_array().unwrap();
+    let alike = |group: &Value| {
+        groups.iter().filter(|other| (&other["name"], &other["shapes"]) == (&group["name"], &group["shapes"])).count()
+    };
+    let known = groups.iter().filter(|group| group["roofline_ns"].is_i64() && alike(group) == 1);
+    let time = |group: &Value, key: &str| group[key].as_i64().unwrap();
+    let expected: i64 = known.map(|group| time(group, "device_ns") - time(group, "roofline_ns")).sum();
+    let trace: Value = serde_json::from_str(&scratch.text(".", "trace.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let lost: Vec<_> = events.iter().filter(|event| event["cat"] == "lost").collect();
+    let sum: f64 = lost.iter().map(|event| event["dur"].as_f64().unwrap() * 1e3).sum();
+    assert!(expected > 1_000_000 && lost.len() > 1_000, "{expected} {}", lost.len());
+    // Each is rounded to a nanosecond.
+    assert!((sum - expected as f64).abs() <= lost.len() as f64, "{sum} {expected}");
+    let said = events.iter().filter(|event| event["args"]["beyond roofline"].is_string()).count();
+    assert_eq!(said, lost.len(), "each says it as an argument too");
 }

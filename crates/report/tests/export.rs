@@ -16,7 +16,7 @@ fn collected(name: &str) -> Timeline {
 #[test]
 fn trace_events_hold_the_kernels_and_what_launched_them() {
     let timeline = collected("eager.wire");
-    let text = perfetto_json(&timeline, &TimelineView::default()).unwrap();
+    let text = perfetto_json(&timeline, &TimelineView::default(), &[]).unwrap();
     let trace = ingest::torch::read("trace.json", text.as_bytes(), &ingest::torch::TorchSettings::default()).unwrap();
     let again = trace.timeline;
     let kernels = |timeline: &Timeline| {
@@ -45,7 +45,7 @@ fn trace_events_follow_the_rules_of_perfetto() {
     // The rows of the small database are made up: calls of one thread overlap.
     for (name, timeline) in captures().into_iter().filter(|(name, _)| *name != "nsys") {
         let document: serde_json::Value =
-            serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default()).unwrap()).unwrap();
+            serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default(), &[]).unwrap()).unwrap();
         let mut rows: BTreeMap<(u32, u32), Vec<(i64, i64)>> = BTreeMap::new();
         let (mut starts, mut ends) = (BTreeMap::new(), Vec::new());
         for event in document["traceEvents"].as_array().unwrap() {
@@ -109,7 +109,7 @@ fn times_since_1970_keep_their_nanoseconds_in_perfetto() {
     timeline.operators.clear();
     timeline.clock.unix_ns_at_zero = Some(Nanos::ZERO);
     let document: serde_json::Value =
-        serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default()).unwrap()).unwrap();
+        serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default(), &[]).unwrap()).unwrap();
     let base = document["baseTimeNanoseconds"].as_i64().unwrap();
     let first = timeline.calls.iter().map(|call| call.start).chain(timeline.work.iter().map(|work| work.start)).min();
     assert_eq!(base, first.unwrap().get());
@@ -128,7 +128,7 @@ fn times_since_1970_keep_their_nanoseconds_in_perfetto() {
 fn kernels_of_a_graph_say_what_they_were_captured_in() {
     let timeline = collected("graph.wire");
     let document: serde_json::Value =
-        serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default()).unwrap()).unwrap();
+        serde_json::from_str(&perfetto_json(&timeline, &TimelineView::default(), &[]).unwrap()).unwrap();
     let mut layers: BTreeMap<String, u64> = BTreeMap::new();
     for event in document["traceEvents"].as_array().unwrap() {
         if let Some(ranges) = event["args"]["captured in"].as_str() {
@@ -151,7 +151,7 @@ fn what_is_known_of_kernels_is_exported_with_them() {
         let module = |row: usize| (!row.is_multiple_of(3)).then_some("model.layers.0");
         let modules = WorkModules::new((0..timeline.work.len()).map(module));
         let view = analysis::view::timeline(&timeline, &attribution, &modules);
-        let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline, &view).unwrap()).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline, &view, &[]).unwrap()).unwrap();
         let events = document["traceEvents"].as_array().unwrap();
         // Every nanosecond of idle time is in a lane of its device, and no two events of a lane overlap.
         let idle: Vec<_> = events.iter().filter(|event| event["cat"] == "idle").collect();

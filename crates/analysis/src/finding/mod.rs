@@ -83,7 +83,7 @@ const LATENCY_SHARE: &str = "latency_share";
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 39] = [
+const RULES: [Rule; 40] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),

@@ -388,10 +388,13 @@ fn first_operators(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) ->
     /// How many times as long as their median the first takes.
     const SLOWER: i64 = 10;
     let operators = || timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Framework);
-    let slow_names: HashSet<NameId> = operators().filter(|one| one.duration >= SLOW).map(|one| one.name).collect();
+    // By name: a trace has millions of operators and few names.
+    let mut slow_names = vec![false; timeline.names.len()];
+    operators().filter(|one| one.duration >= SLOW).for_each(|one| slow_names[one.name.index()] = true);
+    let operators = || operators().filter(|operator| slow_names[operator.name.index()]);
     let shaped = |operator: &HostOperator| (operator.name, operator.signature);
     let mut firsts: HashMap<_, &HostOperator> = HashMap::new();
-    for operator in operators().filter(|operator| slow_names.contains(&operator.name)) {
+    for operator in operators() {
         let first = firsts.entry(shaped(operator)).or_insert(operator);
         if operator.start < first.start {
             *first = operator;
@@ -400,11 +403,11 @@ fn first_operators(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) ->
     firsts.retain(|_, first| first.duration >= SLOW);
     let is_first = |one: &HostOperator| firsts.get(&shaped(one)).is_some_and(|first| std::ptr::eq(*first, one));
     let mut others: HashMap<NameId, Vec<Nanos>> = HashMap::new();
-    for operator in operators().filter(|operator| slow_names.contains(&operator.name) && !is_first(operator)) {
+    for operator in operators().filter(|operator| !is_first(operator)) {
         others.entry(operator.name).or_default().push(operator.duration);
     }
     let mut launches: BTreeMap<ThreadId, Vec<Nanos>> = BTreeMap::new();
-    if firsts.iter().any(Option::is_some) {
+    if !firsts.is_empty() {
         for call in rows.iter().filter_map(|row| launch[*row as usize]).map(|call| &timeline.calls[call as usize]) {
             launches.entry(call.thread).or_default().push(call.start);
         }

@@ -420,12 +420,12 @@ pub(crate) fn labels_stay_in_their_boxes() {
     let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
     browser.open(&scratch.page(&["run"]));
     // A label follows its box.
-    let out = "[...document.querySelectorAll('#treemap text')].filter((label) => { \
+    let out = "[...document.querySelectorAll('#shares rect + text')].filter((label) => { \
                  const [own, box] = [label.getBBox(), label.previousElementSibling.getBBox()]; \
                  return own.x + own.width > box.x + box.width + 0.5 || own.y + own.height > box.y + box.height + 4; })\
                .map((label) => label.textContent)";
     assert_eq!(browser.value(out), json!([]));
-    assert!(number(&browser.value("document.querySelectorAll('#treemap text').length")) > 10);
+    assert!(number(&browser.value("document.querySelectorAll('#shares rect + text').length")) > 3);
     let wide = "[...document.querySelectorAll('main svg text')].filter((label) => { \
                   const [own, all] = [label.getBBox(), label.ownerSVGElement.viewBox.baseVal]; \
                   return own.x < -0.5 || own.x + own.width > all.width + 0.5; }).map((label) => label.textContent)";

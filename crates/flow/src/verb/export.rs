@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use collect::run::{StoredRun, sha256};
-use types::UserError;
+use types::{Metrics, UserError};
 
 use crate::pipeline::recorded::provenance::{self, NATIVE_TRACE};
 use crate::pipeline::recorded::recording::{Recording, no_timeline, source_gone, unreadable};
@@ -59,11 +59,12 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
     let bytes = match format {
         _ if run.has_file(NATIVE_TRACE) => native(run, &id, format)?,
         ExportFormat::Perfetto => {
-            let placed = recorded()?;
-            let json = report::export::perfetto_json(&placed.timeline, &placed.view());
+            let (metrics, placed) = recorded()?;
+            let groups = &metrics.breakdown.operator_groups.by_shape;
+            let json = report::export::perfetto_json(&placed.timeline, &placed.view(), groups);
             json.map_err(|error| unwritable(error.to_string()))?.into_bytes()
         }
-        ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?.timeline).into_bytes(),
+        ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?.1.timeline).into_bytes(),
         ExportFormat::Parquet => {
             run_tables::write(run, &path)?;
             return Ok(path);
@@ -88,11 +89,11 @@ fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, Us
     report::export::native_unpacked(&packed).map_err(|_| changed())
 }
 
-fn timeline(run: &StoredRun, id: &str) -> Result<Placed, UserError> {
+fn timeline(run: &StoredRun, id: &str) -> Result<(Metrics, Placed), UserError> {
     let Recording { metrics, files } = Recording::of(run)?;
     let mut timelines = trace::placed(&files, metrics.run.model.as_deref())?;
     match (timelines.pop(), timelines.is_empty()) {
-        (Some(only), true) => Ok(Placed { modules: provenance::modules(run.path()), ..only }),
+        (Some(only), true) => Ok((metrics, Placed { modules: provenance::modules(run.path()), ..only })),
         (None, _) => Err(no_timeline(id, "its sources contain only sums and counters")),
         (Some(_), false) => {
             Err(no_timeline(id, "it has several timelines, one per rank; import and export them one by one"))

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use types::timeline::{CapturedRangeId, DeviceWork, OperatorKind, ThreadId, Timeline, WorkKind};
 use types::view::{IdleStretch, NamedSpan, TimelineView};
-use types::{DeviceId, IdleCause, Nanos, Stage};
+use types::{DeviceId, IdleCause, Nanos, ShapeGroup, Stage};
 
 use crate::ReportError;
 use crate::words::idle;
@@ -30,14 +30,20 @@ const STAGES: u64 = 1;
 const STEPS: u64 = 2;
 /// Lanes of idle time begin here, one for each device.
 const IDLE: u64 = 16;
+/// Lanes of what work takes beyond the roofline of its operator begin here, one for each stream.
+const LOST: u64 = 0x1_0000;
 
-/// The document, with what is known of its rows as arguments and as lanes of their own. Events are made one by one while it is
-/// written.
-pub fn perfetto_json(timeline: &Timeline, view: &TimelineView<'_>) -> Result<String, ReportError> {
+/// The document, with what is known of its rows as arguments and as lanes of their own; `groups` say how far operators are from
+/// their roofline. Events are made one by one while it is written.
+pub fn perfetto_json(
+    timeline: &Timeline,
+    view: &TimelineView<'_>,
+    groups: &[ShapeGroup],
+) -> Result<String, ReportError> {
     let zero = timeline.clock.unix_ns_at_zero;
     // Without a zero of the clock, the times themselves are all that says when something was.
     let first = zero.and_then(|_| first(timeline)).unwrap_or(Nanos::ZERO);
-    document(Events { timeline, view, first }, zero.map(|zero| zero + first))
+    document(Events { timeline, view, groups, first }, zero.map(|zero| zero + first))
 }
 
 fn first(timeline: &Timeline) -> Option<Nanos> {
@@ -72,13 +78,14 @@ struct Trace<E> {
 struct Events<'a> {
     timeline: &'a Timeline,
     view: &'a TimelineView<'a>,
+    groups: &'a [ShapeGroup],
     first: Nanos,
 }
 
 impl Serialize for Events<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { timeline, view, first } = *self;
-        let known = Known::new(timeline, view);
+        let Self { timeline, view, groups, first } = *self;
+        let known = Known::new(timeline, view, groups);
         let captured = captured(timeline);
         let ranges = timeline.ranges.iter().map(|range| {
             let (name, domain) = (timeline.name(range.name), range.domain.map(|domain| timeline.name(domain)));
@@ -106,9 +113,17 @@ impl Serialize for Events<'_> {
             Event::complete(category, name, row, [operator.start - first, operator.duration], arguments)
         });
         let rows = timeline.work.iter().enumerate();
-        let work = rows.flat_map(|(row, work)| device_work(timeline, &captured, work, first, known.of(row, work)));
-        let names = row_names(timeline).into_iter().chain(our_names(view));
-        serializer.collect_seq(names.chain(ours(view, first)).chain(ranges).chain(operators).chain(calls).chain(work))
+        let work =
+            rows.clone().flat_map(|(row, work)| device_work(timeline, &captured, work, first, known.of(row, work)));
+        let lost = rows.filter_map(|(row, work)| {
+            let lost = known.lost(row, work)?;
+            let lane = Row { process: OURS, thread: LOST + u64::from(work.queue.0) };
+            let span = [work.end() - lost - first, lost];
+            Some(Event::complete("lost", timeline.name(work.name).into(), lane, span, Arguments::default()))
+        });
+        let names = row_names(timeline).into_iter().chain(our_names(timeline, view, !known.shares.is_empty()));
+        let events = names.chain(ours(view, first)).chain(ranges).chain(operators).chain(calls).chain(work);
+        serializer.collect_seq(events.chain(lost))
     }
 }
 
@@ -177,6 +192,8 @@ pub(super) struct Arguments<'a> {
     family: Option<&'static str>,
     #[serde(rename = "idle before", skip_serializing_if = "Option::is_none")]
     idle_before: Option<String>,
+    #[serde(rename = "beyond roofline", skip_serializing_if = "Option::is_none")]
+    lost: Option<String>,
 }
 
 impl<'a> Arguments<'a> {
@@ -306,12 +323,31 @@ struct Known<'a> {
     view: &'a TimelineView<'a>,
     /// Idle time by device and end.
     idle: HashMap<(u32, Nanos), (IdleCause, Nanos)>,
+    /// Which part of the time of an operator's work its roofline is, by name and shapes; unknown where element types differ.
+    shares: HashMap<(&'a str, &'a [Vec<u64>]), Option<f64>>,
 }
 
 impl<'a> Known<'a> {
-    fn new(timeline: &'a Timeline, view: &'a TimelineView<'a>) -> Self {
+    fn new(timeline: &'a Timeline, view: &'a TimelineView<'a>, groups: &'a [ShapeGroup]) -> Self {
         let ended = |one: &IdleStretch| ((one.device, one.start + one.length), (one.cause, one.length));
-        Self { timeline, view, idle: view.idle.iter().map(ended).collect() }
+        let mut shares = HashMap::new();
+        for group in groups {
+            let share = group.roofline_share.filter(|share| (0.0..=1.0).contains(share));
+            let of_group = (group.name.as_str(), group.shapes.as_slice());
+            shares.entry(of_group).and_modify(|share| *share = None).or_insert(share);
+        }
+        Self { timeline, view, idle: view.idle.iter().map(ended).collect(), shares }
+    }
+
+    /// What a row takes beyond the roofline of its operator.
+    fn lost(&self, row: usize, work: &DeviceWork) -> Option<Nanos> {
+        let operator = self.timeline.operators.get(self.view.work.get(row)?.operator? as usize)?;
+        let shapes = &self.timeline.signatures.get(operator.signature?).shapes;
+        // Arguments that are no tensors have no shape.
+        let last = shapes.iter().rposition(|shape| !shape.is_empty()).map_or(0, |last| last + 1);
+        let share = (*self.shares.get(&(self.timeline.name(operator.name), &shapes[..last]))?)?;
+        let lost = Nanos::new((work.duration.get() as f64 * (1.0 - share)).round() as i64);
+        (lost > Nanos::ZERO).then_some(lost)
     }
 
     fn of(&self, row: usize, work: &DeviceWork) -> Arguments<'a> {
@@ -329,6 +365,7 @@ impl<'a> Known<'a> {
             range: range.map(|one| timeline.name(one.name)),
             module: self.view.modules.and_then(|modules| modules.of(row)),
             idle_before: idle.map(|(cause, time)| format!("{time}: {}", idle::cause(*cause))),
+            lost: self.lost(row, work).map(|lost| format!("{lost} of {}", work.duration)),
             ..Arguments::default()
         }
     }
@@ -358,7 +395,7 @@ fn ours<'a>(view: &'a TimelineView<'a>, first: Nanos) -> impl Iterator<Item = Ev
 }
 
 /// What our lanes are called, those that there are.
-fn our_names(view: &TimelineView<'_>) -> Vec<Event<'static>> {
+fn our_names(timeline: &Timeline, view: &TimelineView<'_>, with_lost: bool) -> Vec<Event<'static>> {
     let mut names = Vec::new();
     let mut add = |thread, name: String| names.push(Event::row_name("thread_name", OURS, Some(thread), name));
     if !view.stages.is_empty() {
@@ -370,6 +407,10 @@ fn our_names(view: &TimelineView<'_>) -> Vec<Event<'static>> {
     let devices: BTreeSet<u32> = view.idle.iter().map(|one| one.device).collect();
     for device in devices {
         add(IDLE + u64::from(device), format!("device {device}: idle, by cause"));
+    }
+    for (queue, of) in timeline.queues.iter().enumerate().filter(|_| with_lost) {
+        let stream = of.stream.map_or("stream unknown".to_owned(), |stream| format!("stream {stream}"));
+        add(LOST + queue as u64, format!("device {}, {stream}: time beyond the roofline", of.device));
     }
     if !names.is_empty() {
         names.insert(0, Event::row_name("process_name", OURS, None, "llm-perf".to_owned()));

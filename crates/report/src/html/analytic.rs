@@ -1,13 +1,16 @@
 //! The page of an analytic model: stages, modes and modules in pictures, then the Markdown page of it.
 
-use types::{AnalyticReport, CaveatKind, ExecutionMode, Forecast, Nanos, RunManifest, Stage};
+use types::{AnalyticReport, Bytes, CaveatKind, ForecastTime, Nanos, RunManifest};
 
+use super::answers::Answer;
+use super::forecast::forecast_row;
 use super::masthead::{self, Notice};
-use super::palette::Colour;
-use super::rows::{Bar, Row, Rows};
-use super::shell::{self, Section};
-use crate::pages::analytic;
-use crate::render::text::{code, prose};
+use super::rows::{Bar, Row, Rows, named, rows};
+use super::sheet::Sheet;
+use super::shell::Section;
+use super::summary::{FirstScreen, Number};
+use crate::pages::analytic::{self, mode_name, usual};
+use crate::render::text::{capital, code, prose};
 use crate::words::caveat::READ_FIRST;
 use crate::words::number::{milliseconds, percent, share};
 
@@ -16,199 +19,213 @@ const MODULES: usize = 12;
 
 /// The page; the manifest is of the run that it is in.
 pub fn analytic_page(report: &AnalyticReport, manifest: Option<&RunManifest>) -> String {
-    let mut sections = Vec::new();
-    let mut add = |id, title, drawn: Option<String>| {
-        sections.extend(drawn.map(|svg| Section::new(id, title, shell::figure("", &svg))));
-    };
-    add("stages", "Roofline and forecast of each stage", stages(report));
-    add("modes", "Forecast by execution mode", report.forecast.as_ref().and_then(modes));
-    add("modules", "Modules by roofline time", modules(report));
-    add("memory", "Memory", memory(report));
     let body = analytic::summary_page(report).html_below("summary", READ_FIRST);
-    sections.push(Section::new("summary", "Figures", body));
+    let sections = [
+        Section::drawn("stages", "Roofline and forecast of each stage", longest_stage(report), stages(report)),
+        Section::drawn("modes", "Forecast by execution mode", fastest_mode(report), modes(report)),
+        Section::drawn("modules", "Modules by roofline time", longest_module(report), modules(report)),
+        Section::drawn("memory", "Memory", Some(fits(report)), memory(report)),
+        Some(Section::new("summary", "Figures", body)),
+    ];
     let mut notices = masthead::notices(&report.caveats);
     notices.extend(analytic::of_forecast(report).iter().map(|text| Notice::new(CaveatKind::AssumedDtype, text)));
-    let title = format!("{} on {}", report.model.model_id, report.device.name);
-    let top = masthead::banner(&notices) + &masthead::about(about(report, manifest)) + &verdict(report);
-    shell::document(&title, &top, &sections, &[])
+    Sheet {
+        title: format!("{} on {}", report.model.model_id, report.device.name),
+        document: "static_analysis/analytic_model/report.json",
+        notices,
+        about: about(report),
+        manifest,
+        screen: first_screen(report),
+        sections: sections.into_iter().flatten().collect(),
+        ..Sheet::default()
+    }
+    .html()
 }
 
-fn about(report: &AnalyticReport, manifest: Option<&RunManifest>) -> masthead::About {
+fn about(report: &AnalyticReport) -> masthead::About {
     let is_measured = !report.measured_parts.is_empty() || report.measured_total_time_ms.is_some();
     let origin = if is_measured {
         "modelled from the configuration, but for what is marked as measured"
     } else {
         "modelled from the configuration; nothing was measured"
     };
-    let mut rows = vec![
+    vec![
         ("model", Some(prose(&analytic::model(&report.model)))),
         ("workload", Some(prose(&analytic::workload(report)))),
         ("device", Some(prose(&report.device.name))),
         ("origin", Some(origin.to_owned())),
-    ];
-    rows.extend(masthead::of_manifest(manifest));
-    rows.push(("run", manifest.map(|manifest| code(&manifest.run_id))));
-    rows
+    ]
 }
 
-fn verdict(report: &AnalyticReport) -> String {
-    let number = |name: &str, value: String, origin: &str| {
-        format!("<div><dt>{name}</dt><dd>{value}</dd><dd class=\"m\">{origin}</dd></div>\n")
-    };
-    let mut numbers = number("roofline time", milliseconds(report.predicted_total_time_ms), "modelled, at peak rates");
-    if let Some(time) = report.forecast_total.forecast_ns {
-        let range = report.forecast_total.forecast_low_ns.zip(report.forecast_total.forecast_high_ns);
-        let range = range.map(|(low, high)| format!("eager; 90%: {low} to {high}")).unwrap_or_default();
-        numbers += &number("likely time", time.to_string(), &range);
+fn first_screen(report: &AnalyticReport) -> FirstScreen {
+    let mut numbers = vec![Number::new(
+        "roofline time",
+        milliseconds(report.predicted_total_time_ms),
+        "modelled, at peak rates",
+        &["stages"],
+    )];
+    let mut likely = String::new();
+    if let Some(mode) = usual(report)
+        && let (Some(time), Some((low, high))) = (millis(mode.total.forecast_ns), interval(&mode.total))
+    {
+        let range = |low, high| format!("forecast; 90%: {} to {}", milliseconds(low), milliseconds(high));
+        let (name, [first, from, to]) = (mode_name(mode.mode), [time, low, high].map(milliseconds));
+        likely = format!(" Likely: {first} in {name} mode (90%: {from} to {to}).");
+        numbers.push(Number::new(format!("likely time, {name}"), first, range(low, high), &["modes", "stages"]));
+        let mut add = |name: &'static str, of: types::ForecastRange| {
+            numbers.push(Number::new(name, milliseconds(of.value), range(of.low, of.high), &["summary-forecast"]));
+        };
+        add("likely time to first token", mode.ttft_ms);
+        mode.time_per_output_token_ms.into_iter().for_each(|step| add("likely time per output token", step));
     }
-    numbers += &number(
-        "memory",
-        report.memory.total_bytes.to_string(),
-        if report.memory.fits { "fits" } else { "does not fit" },
-    );
+    numbers.push(Number::new("memory", report.memory.total_bytes, "modelled", &["memory"]));
     if let Some(measured) = report.measured_total_time_ms {
-        numbers += &number("measured", milliseconds(measured), "by the run beside it");
+        numbers.insert(0, Number::new("measured", milliseconds(measured), "by the run beside it", &["summary"]));
     }
-    let said = crate::render::html_line(&analytic::paragraph(report));
-    format!("<div class=\"verdict\"><p>{said}</p></div>\n<dl class=\"numbers\">\n{numbers}</dl>\n")
+    let time = [analytic::stage_shares(report), analytic::longest_modules(report)];
+    let answer = |question, text: Option<String>, more| Some(Answer { question, text: text?, more });
+    let far = analytic::largest(report).map(|parts| format!("The largest parts of the likely time {}.", prose(&parts)));
+    let answers = [
+        answer("Where does the time go?", Some(time.into_iter().flatten().collect::<Vec<_>>().join(" ")), &["modules"]),
+        answer("What keeps it from the roofline?", far, &["modes", "summary-forecast"]),
+        answer("Does it fit?", Some(fits(report)), &["memory"]),
+    ];
+    FirstScreen {
+        headline: analytic::times(report) + &likely,
+        source: &["summary-stages"],
+        numbers,
+        answers: answers.into_iter().flatten().collect(),
+    }
 }
 
-fn time(millis: f64) -> String {
-    milliseconds(millis)
+fn millis(time: Option<Nanos>) -> Option<f64> {
+    time.map(|time| time.as_millis())
 }
 
-fn class(stage: &str) -> String {
-    let known = Stage::ALL.into_iter().find(|one| stage.split('_').next() == Some(one.name()));
-    known.map_or("f-other".to_owned(), |stage| Colour::Stage(stage).class())
+fn interval(time: &ForecastTime) -> Option<(f64, f64)> {
+    millis(time.forecast_low_ns).zip(millis(time.forecast_high_ns))
 }
 
-/// Roofline time of each stage beside its forecast, on one scale.
+/// Roofline time of each stage beside its forecast. They are thousands of times apart: places on a logarithmic axis.
 fn stages(report: &AnalyticReport) -> Option<String> {
-    let millis = |time: Option<Nanos>| time.map(|time| time.get() as f64 / 1e6);
     let row = |stage: &analytic::StageRow<'_>| {
         let (name, forecast) = (stage.name, &stage.cost.forecast);
-        let roofline = Bar {
-            to: stage.cost.time_ms,
-            class: "c-least".to_owned(),
-            hint: format!("{name}: roofline time {}", time(stage.cost.time_ms)),
-            ..Bar::default()
+        let dot = |what: &str, time: f64, class: &str| {
+            Bar::new(time, class, format!("{name}: {what} {}", milliseconds(time)))
         };
-        let likely = millis(forecast.forecast_ns).map(|to| Bar {
-            from: 0.0,
-            to,
-            class: class(name),
-            hint: format!("{name}: forecast {}", time(to)),
-            interval: millis(forecast.forecast_low_ns).zip(millis(forecast.forecast_high_ns)),
-        });
-        let said = likely.as_ref().map(|bar| format!(", likely {}", time(bar.to))).unwrap_or_default();
-        let figure = format!("{}{said}", time(stage.cost.time_ms));
+        let roofline = dot("roofline time", stage.cost.time_ms, "c-least");
+        let likely = millis(forecast.forecast_ns);
+        let said = likely.map(|time| format!(", likely {}", milliseconds(time))).unwrap_or_default();
+        let likely = likely.map(|time| dot("forecast", time, "c-predicted").within(interval(forecast)));
         let around = stage.around.last().map_or_else(String::new, |around| format!("{around} > "));
-        Row { name: format!("{around}{name}"), bars: [Some(roofline), likely].into_iter().flatten().collect(), figure }
+        Row {
+            name: format!("{around}{name}"),
+            bars: likely.into_iter().chain([roofline]).collect(),
+            figure: format!("{}{said}", milliseconds(stage.cost.time_ms)),
+        }
     };
-    let rows: Vec<Row> = analytic::ordered(report).iter().map(row).collect();
-    let key = [
-        ("c-least".to_owned(), "roofline time".to_owned()),
-        ("f-other".to_owned(), "forecast, with its 90% interval".to_owned()),
-    ];
+    let found: Vec<Row> = analytic::ordered(report).iter().filter(|stage| stage.cost.time_ms > 0.0).map(row).collect();
+    let key = named([("c-least", "roofline time"), ("c-predicted", "forecast, with its 90% interval")]);
     let drawn = Rows {
         title: "roofline and forecast of each stage",
-        rows: &rows,
-        axis: Some(("time of a request", time)),
+        rows: &found,
+        axis: Some(("time of a request, logarithmic", milliseconds)),
         key: &key,
+        are_dots: true,
         ..Rows::default()
     };
-    (!rows.is_empty()).then(|| drawn.draw())
+    (!found.is_empty()).then(|| drawn.draw())
 }
 
-/// The forecast of each mode.
-fn modes(forecast: &Forecast) -> Option<String> {
+/// `Decode takes 95.6% of the roofline time; it is likely to take 75.5 times that.`
+fn longest_stage(report: &AnalyticReport) -> Option<String> {
+    let stages = analytic::ordered(report);
+    let top = stages.iter().filter(|stage| stage.around.is_empty());
+    let most = top.max_by(|one, other| one.cost.time_ms.total_cmp(&other.cost.time_ms))?;
+    let part = percent(share(most.cost.time_ms, report.predicted_total_time_ms));
+    let times = millis(most.cost.forecast.forecast_ns).and_then(|likely| share(likely, most.cost.time_ms));
+    let likely = times.map(|times| format!("; it is likely to take {times:.1} times its own")).unwrap_or_default();
+    Some(format!("{} takes {part} of the roofline time{likely}.", capital(&prose(most.name))))
+}
+
+/// The forecast of each mode. Absent where there is nothing to choose.
+fn modes(report: &AnalyticReport) -> Option<String> {
     let row = |mode: &types::ModeForecast| {
-        let millis = |time: Nanos| time.get() as f64 / 1e6;
-        let (low, high) = (mode.total.forecast_low_ns.map(millis), mode.total.forecast_high_ns.map(millis));
-        let to = millis(mode.total.forecast_ns?);
-        let name = match mode.mode {
-            ExecutionMode::Eager => "eager",
-            ExecutionMode::Compiled => "compiled",
-            ExecutionMode::Graph => "CUDA graph",
-        };
-        let bar = Bar {
-            to,
-            class: "c-predicted".to_owned(),
-            hint: format!("{name}: {}", time(to)),
-            interval: low.zip(high),
-            ..Bar::default()
-        };
-        let range = low.zip(high).map(|(low, high)| format!(" ({} to {})", time(low), time(high))).unwrap_or_default();
-        Some(Row { name: name.to_owned(), bars: vec![bar], figure: format!("{}{range}", time(to)) })
+        Some(forecast_row(mode_name(mode.mode), millis(mode.total.forecast_ns)?, "c-predicted", interval(&mode.total)))
     };
-    let rows: Vec<Row> = forecast.modes.iter().filter_map(row).collect();
-    let drawn = Rows {
-        title: "forecast by execution mode",
-        rows: &rows,
-        axis: Some(("time of a request", time)),
-        ..Rows::default()
-    };
-    (rows.len() > 1).then(|| drawn.draw())
+    let found: Vec<Row> = report.forecast.as_ref()?.modes.iter().filter_map(row).collect();
+    let drawn = rows("forecast by execution mode", &found, ("time of a request, with its 90% interval", milliseconds));
+    drawn.filter(|_| found.len() > 1)
+}
+
+/// `Graph mode is likely to take 17.3% of the time of eager mode.`
+fn fastest_mode(report: &AnalyticReport) -> Option<String> {
+    let usual = usual(report)?;
+    let modes = report.forecast.as_ref()?.modes.iter().filter(|mode| mode.total.forecast_ns.is_some());
+    let fastest = modes.min_by_key(|mode| mode.total.forecast_ns)?;
+    let part = percent(share(millis(fastest.total.forecast_ns)?, millis(usual.total.forecast_ns)?));
+    let [fast, slow] = [fastest, usual].map(|mode| mode_name(mode.mode));
+    (fast != slow).then(|| format!("{} mode is likely to take {part} of the time of {slow} mode.", capital(fast)))
 }
 
 /// The modules with most roofline time.
 fn modules(report: &AnalyticReport) -> Option<String> {
-    let row = |role: &analytic::ModuleRole| Row {
-        name: role.name.clone(),
-        bars: vec![Bar {
-            to: role.time_ms,
-            class: "c-least".to_owned(),
-            hint: format!("{}: {}, {} and {}", role.name, time(role.time_ms), role.flops, role.bytes),
-            ..Bar::default()
-        }],
-        figure: format!("{} ({})", time(role.time_ms), percent(share(role.time_ms, report.predicted_total_time_ms))),
+    let row = |role: &analytic::ModuleRole| {
+        let (name, time) = (role.name.clone(), milliseconds(role.time_ms));
+        let hint = format!("{name}: {time}, {} and {}", role.flops, role.bytes);
+        let figure = format!("{time} ({})", percent(share(role.time_ms, report.predicted_total_time_ms)));
+        Row { name, bars: vec![Bar::new(role.time_ms, "c-least", hint)], figure }
     };
-    let rows: Vec<Row> = analytic::by_time(report, MODULES).iter().map(row).collect();
-    let drawn = Rows {
-        title: "modules by roofline time",
-        rows: &rows,
-        axis: Some(("roofline time of a request", time)),
-        ..Rows::default()
-    };
-    (!rows.is_empty()).then(|| drawn.draw())
+    let found: Vec<Row> = analytic::by_time(report, MODULES).iter().map(row).collect();
+    rows("modules by roofline time", &found, ("roofline time of a request", milliseconds))
+}
+
+fn longest_module(report: &AnalyticReport) -> Option<String> {
+    let modules = analytic::by_time(report, 1);
+    let most = modules.first()?;
+    let part = percent(share(most.time_ms, report.predicted_total_time_ms));
+    Some(format!("{} takes {part} of the roofline time.", code(&most.name)))
 }
 
 /// What takes memory, against what there is.
 fn memory(report: &AnalyticReport) -> Option<String> {
     let need = &report.memory;
     let parts = [
-        ("weights", "f-gemm", need.weights_bytes),
-        ("activations, peak", "f-elementwise", need.activations_peak_bytes),
-        ("KV cache at the end", "f-attention", need.kv_bytes),
+        ("weights", "l-0", need.weights_bytes),
+        ("activations, peak", "l-1", need.activations_peak_bytes),
+        ("KV cache at the end", "l-2", need.kv_bytes),
     ];
     let mut from = 0.0;
-    let bar = |(name, class, bytes): (&str, &str, types::Bytes)| {
+    let bar = |(name, class, bytes): (&str, &str, Bytes)| {
         let start = from;
         from += bytes.get() as f64;
-        Bar { from: start, to: from, class: class.to_owned(), hint: format!("{name}: {bytes}"), interval: None }
+        Bar::new(from, class, format!("{name}: {bytes}")).starting(start)
     };
-    let bars = parts.map(bar).into_iter().filter(|bar| bar.to > bar.from).collect();
+    let bars = parts.into_iter().filter(|(.., bytes)| bytes.get() > 0).map(bar).collect();
     let have = report.device.memory_bytes;
-    let has = Bar {
-        to: have.get() as f64,
-        class: "c-base".to_owned(),
-        hint: format!("memory of the device: {have}"),
-        ..Bar::default()
-    };
-    let rows = [
+    let has = Bar::new(have.get() as f64, "c-base", format!("memory of the device: {have}"));
+    let found = [
         Row { name: "needed".to_owned(), bars, figure: need.total_bytes.to_string() },
         Row { name: "on the device".to_owned(), bars: vec![has], figure: have.to_string() },
     ];
     let key = parts.map(|(name, class, bytes)| (class.to_owned(), format!("{name} {bytes}")));
-    let words: fn(f64) -> String = |bytes| types::Bytes::new(bytes as u64).to_string();
+    let words: fn(f64) -> String = |bytes| Bytes::new(bytes as u64).to_string();
     let drawn = Rows {
         title: "memory needed and there",
-        rows: &rows,
+        rows: &found,
         axis: Some(("memory", words)),
         key: &key,
         ..Rows::default()
     };
     (need.total_bytes.get() > 0).then(|| drawn.draw())
+}
+
+/// `It fits: 7.24 GB of 151 GB. 2,284 sequences of 1,023 tokens fit ...`
+fn fits(report: &AnalyticReport) -> String {
+    let (need, have) = (&report.memory, report.device.memory_bytes);
+    let verdict = if need.fits { "It fits" } else { "It does **not** fit" };
+    let more = analytic::sequences(report).map(|more| format!(" {more}.")).unwrap_or_default();
+    format!("{verdict}: {} of {have}.{more}", need.total_bytes)
 }
 
 #[cfg(test)]
@@ -223,12 +240,23 @@ mod tests {
         let page = analytic_page(&report, None);
         assert!(page.contains("aria-label=\"roofline and forecast of each stage\""), "{page}");
         assert!(
-            page.contains("aria-label=\"memory needed and there\"") && page.contains(">time of a request</text>"),
+            page.contains("aria-label=\"memory needed and there\"")
+                && page.contains(">time of a request, logarithmic</text>"),
             "{page}"
         );
         assert_eq!(page.matches("<script>").count(), 1, "only our own");
         let drawn = page.split("<script>").next().unwrap();
         assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{drawn}");
+    }
+
+    #[test]
+    fn every_picture_says_what_is_seen_and_where_it_is_from() {
+        let page = analytic_page(&sample::report(), None);
+        let figures = page.matches("<figure").count();
+        assert!(figures >= 3, "{page}");
+        assert_eq!(page.matches("<p class=\"seen\">").count(), figures, "{page}");
+        assert_eq!(page.matches("<p class=\"m source\">Source: ").count(), figures, "{page}");
+        assert!(page.contains("<dt>Does it fit?</dt>") || page.contains("\">Does it fit?</a>"), "{page}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The four questions of the first screen: where the time goes, how far that is from the hardware, why, and what to do first.
+//! The four questions of the first screen: where the time goes, how far that is from the hardware, why, and what to do.
 //!
 //! Each answer leads to the part of the page that it is taken from. What a run does not tell is said to be unknown, with what
 //! would tell it.
@@ -6,20 +6,21 @@
 use std::fmt::Write;
 
 use types::LostTime;
-use types::view::{DeviceTimeView, RunView, StageView};
+use types::view::{DeviceTimeView, EngineStepsView, RunView, StageView};
 
 use crate::pages::run::{advice, critical_path, findings, imported_facts, no_utilisation, serving};
 use crate::render::html_line;
 use crate::render::text::{capital, code, prose as plain};
 use crate::words::caveat::no_findings;
-use crate::words::number::percent;
+use crate::words::cause;
+use crate::words::number::{percent, time_share};
 
 /// A part of the whole that is worth a word.
 const WORTH_NAMING: f64 = 0.05;
 /// Parts named of each kind.
 const NAMED: usize = 3;
 
-/// A question, its answer as Markdown, and where there is more: the first of these anchors that the page has.
+/// A question, its answer as Markdown, with a line for each of several steps and a note below them, and where there is more: the first of these anchors that the page has.
 pub(super) struct Answer {
     pub(super) question: &'static str,
     pub(super) text: String,
@@ -28,14 +29,23 @@ pub(super) struct Answer {
 
 /// The answers as a list. `find` picks the anchor that the page has.
 pub(super) fn html(answers: Vec<Answer>, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+    if answers.is_empty() {
+        return String::new();
+    }
     let mut list = "<dl class=\"answers\">\n".to_owned();
     for Answer { question, text, more } in answers {
         let question = match find(more) {
             Some(anchor) => format!("<a href=\"#{anchor}\">{question}</a>"),
             None => question.to_owned(),
         };
+        let (steps, note) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let lines: Vec<String> = steps.lines().map(html_line).collect();
+        let text = match lines.as_slice() {
+            [one] => one.clone(),
+            several => format!("<ol><li>{}</li></ol>{}", several.join("</li><li>"), html_line(note)),
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(list, "<div><dt>{question}</dt><dd>{}</dd></div>", html_line(&text));
+        let _ = writeln!(list, "<div><dt>{question}</dt><dd>{text}</dd></div>");
     }
     list + "</dl>\n"
 }
@@ -46,7 +56,7 @@ pub(super) fn answers(run: &RunView<'_>) -> Vec<Answer> {
         Answer {
             question: "Where does the time go?",
             text: time(run),
-            more: &["requests", "stages", "device-time", "treemap", "report"],
+            more: &["requests", "stages", "device-time", "shares", "report"],
         },
         Answer {
             question: "How far is that from the hardware?",
@@ -54,7 +64,7 @@ pub(super) fn answers(run: &RunView<'_>) -> Vec<Answer> {
             more: &["lost-time", "roofline", "report-mfu-and-mbu", "report-device-time", "report"],
         },
         Answer { question: "Why?", text: why(run), more: &["critical-path", "report-lost-time", "report"] },
-        Answer { question: "What to do first?", text: first_step(run), more: &["report-findings", "report"] },
+        Answer { question: "What to do?", text: to_do(run), more: &["report-findings", "report"] },
     ]
 }
 
@@ -84,8 +94,10 @@ fn time(run: &RunView<'_>) -> String {
         }
     }
     let families = run.kernels.families.iter().filter(|family| family.share.is_some_and(|share| share >= WORTH_NAMING));
-    let families: Vec<String> =
-        families.take(NAMED).map(|family| format!("{} {}", plain(family.family), percent(family.share))).collect();
+    let families: Vec<String> = families
+        .take(NAMED)
+        .map(|family| format!("{} {}", cause::family(family.family), percent(family.share)))
+        .collect();
     if !families.is_empty() {
         // The share of a family is of the kernels' time, which may be little of the device's.
         said.push(format!("Kernel time (total {}): {}.", run.kernels.total_ns, families.join(", ")));
@@ -127,7 +139,16 @@ fn hardware(run: &RunView<'_>) -> String {
         let (least, wall, share) = (view.stage.speed_of_light_ns?, view.stage.wall_ns?, view.efficiency?);
         Some(format!("{} of {} ({least} of {wall})", percent(Some(share)), view.stage.name))
     };
-    let reached: Vec<String> = top.filter_map(reached).collect();
+    let reached = top.filter_map(reached);
+    let step = |view: &EngineStepsView| {
+        let (least, mean) = (view.roofline_mean_ns?, view.mean_ns?);
+        let what = view.label.map_or("a step".to_owned(), |label| format!("a {} step", label.name()));
+        Some(format!("{} of {what} ({least} of {mean}, mean)", percent(time_share(least, mean))))
+    };
+    let mut reached: Vec<String> = reached.collect();
+    if reached.is_empty() {
+        reached = run.engine_steps.iter().filter_map(step).take(NAMED).collect();
+    }
     let mut text =
         if reached.is_empty() { String::new() } else { format!("Roofline time is {}. ", reached.join(", ")) };
     match &run.metrics.utilisation.peak {
@@ -166,18 +187,24 @@ fn why(run: &RunView<'_>) -> String {
     if was_not_recorded(run) {
         return "Unknown: nothing inside the command was recorded.".to_owned();
     }
-    let mut said = Vec::new();
+    let (problem, _) = advice::problem_and_steps(run);
+    let mut said: Vec<String> = problem.into_iter().collect();
     let path = run.metrics.conclusions.critical_path.iter().filter(|part| part.share >= WORTH_NAMING);
     let path: Vec<String> =
         path.take(NAMED).map(|part| format!("{} {}", part.cause, percent(Some(part.share)))).collect();
-    if !path.is_empty() && !critical_path::is_busy(run) {
+    if critical_path::is_busy(run) {
+        let longest = run.kernels.rows.iter().max_by_key(|view| view.kernel.total_ns);
+        let longest = longest.map(|view| {
+            format!(" The longest is {}: {} of kernel time.", code(&view.kernel.short_name), percent(view.share))
+        });
+        said.push(format!("Hardly any idle time: the kernels set the time.{}", longest.unwrap_or_default()));
+    } else if !path.is_empty() {
         said.push(format!("On the critical path: {}.", path.join(", ")));
-    }
-    let causes =
-        run.metrics.conclusions.lost_time.iter().filter(|lost| lost.share.is_some_and(|share| share >= WORTH_NAMING));
-    let causes: Vec<String> = causes.take(NAMED - 1).map(loss).collect();
-    if !causes.is_empty() {
-        said.push(format!("Largest losses: {}.", causes.join("; ")));
+    } else {
+        let lost = &run.metrics.conclusions.lost_time;
+        let causes = lost.iter().filter(|lost| lost.share.is_some_and(|share| share >= WORTH_NAMING));
+        let causes: Vec<String> = causes.take(NAMED - 1).map(loss).collect();
+        said.extend((!causes.is_empty()).then(|| format!("Largest losses: {}.", causes.join("; "))));
     }
     if said.is_empty() {
         "Unknown: no cause accounts for 5% of the time, or no causes were recorded.".to_owned()
@@ -186,25 +213,32 @@ fn why(run: &RunView<'_>) -> String {
     }
 }
 
-/// `launch overhead (decode): 210 ms, 83.1% of the time in stages, addressed by Launch-bound`.
+/// `launch overhead (decode): 210 ms, 83.1% of the time in stages`.
 fn loss(lost: &LostTime) -> String {
     let stage = lost.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
-    let rules =
-        if lost.rules.is_empty() { String::new() } else { format!(", addressed by {}", findings::titles(&lost.rules)) };
     let of = if lost.stage.is_some() { "the time in stages" } else { "device time" };
-    format!("{}{stage}: {}, {} of {of}{rules}", lost.cause, lost.lost_ns, percent(lost.share))
+    format!("{}{stage}: {}, {} of {of}", lost.cause, lost.lost_ns, percent(lost.share))
 }
 
-fn first_step(run: &RunView<'_>) -> String {
-    let best = advice::first(run).or_else(|| run.largest_savings.first());
-    let Some(view) = best.or_else(|| run.findings.first()) else {
-        return format!("Nothing: {}.", no_findings(&run.metrics.caveats));
-    };
-    let finding = view.finding;
-    let claim = finding.evidence.first().map(|text| findings::finished(text) + " ").unwrap_or_default();
-    let (title, place) = (findings::title(&finding.rule), findings::place(view));
-    let (advice, estimate) = (findings::finished(&finding.advice), findings::estimate(view));
-    format!("**{title} ({place}).** {claim}{advice} {estimate}")
+fn to_do(run: &RunView<'_>) -> String {
+    let (_, mut steps) = advice::problem_and_steps(run);
+    steps.truncate(NAMED);
+    // How savings were found is said once where it is the same for all.
+    let basis = steps.first().and_then(|step| step.rfind(" (").map(|at| step[at..].to_owned()));
+    if let Some(basis) = basis.filter(|basis| steps.len() > 1 && steps.iter().all(|step| step.ends_with(basis))) {
+        let steps: Vec<&str> = steps.iter().filter_map(|step| step.strip_suffix(&basis)).collect();
+        let note = basis.trim_start_matches(" (").trim_end_matches(").");
+        return format!("{}.\n\nSavings are {note}.", steps.join(".\n"));
+    }
+    if !steps.is_empty() {
+        return steps.join("\n");
+    }
+    let mut titles: Vec<String> = run.findings.iter().map(|view| findings::title(&view.finding.rule)).collect();
+    titles.dedup();
+    match titles.as_slice() {
+        [] => format!("Nothing: {}.", no_findings(&run.metrics.caveats)),
+        titles => format!("No change with a known saving of 1% or more. Findings: {}.", titles.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -238,6 +272,6 @@ mod tests {
             anchors.iter().copied().find(|one| *one == "report-findings")
         });
         assert_eq!(list.matches("href=").count(), 1);
-        assert!(list.contains("<a href=\"#report-findings\">What to do first?</a>"), "{list}");
+        assert!(list.contains("<a href=\"#report-findings\">What to do?</a>"), "{list}");
     }
 }

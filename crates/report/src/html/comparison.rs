@@ -2,12 +2,14 @@
 
 use types::{CaveatKind, Change, ChangeVerdict, ComparedRun, Comparison, Nanos};
 
-use super::masthead::{self, Notice};
-use super::rows::{Bar, Row, nanoseconds, rows};
-use super::shell::{self, Section};
-use super::{canvas, flame};
+use super::masthead::Notice;
+use super::rows::{Bar, Row, nanoseconds, with_key};
+use super::sheet::Sheet;
+use super::shell::Section;
+use super::summary::{FirstScreen, Number};
+use super::{answers::Answer, canvas, flame, masthead};
 use crate::pages::compare::{self, Comparability};
-use crate::render::text::{code, prose};
+use crate::render::text::{capital, code, prose};
 use crate::words::caveat::READ_FIRST;
 use crate::words::number::{known, signed};
 
@@ -16,8 +18,7 @@ const CHANGES: usize = 12;
 
 /// The page, with so many rows in each table of changes.
 pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
-    let side = |runs: &[ComparedRun]| runs.iter().map(name).collect::<Vec<_>>().join(", ");
-    let title = format!("{} compared with {}", side(&comparison.base), side(&comparison.with));
+    let sides = [&comparison.base, &comparison.with].map(|runs| runs.iter().map(name).collect::<Vec<_>>().join(", "));
     let judged = compare::comparability(comparison) == Comparability::Comparable;
     let parts = [
         ("requests", "Requests", &comparison.requests),
@@ -29,42 +30,63 @@ pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
         ("operators", "Operators", &comparison.operators),
         ("kernels", "Kernels", &comparison.kernels),
     ];
-    let mut sections: Vec<Section> = parts
-        .into_iter()
-        .filter_map(|(id, title, changes)| {
-            Some(Section::new(id, title, shell::figure("", &changed_bars(title, changes, judged)?)))
-        })
-        .collect();
+    let drawn = parts.into_iter().filter_map(|(id, title, changes)| {
+        let most = changes.iter().filter(|change| change.change.is_some()).max_by_key(|change| size(change));
+        let seen = most.map(|change| format!("Largest change: {}, {}.", code(&compare::name(change)), sizes(change)));
+        Section::drawn(id, title, seen, changed_bars(title, changes, judged, &sides))
+    });
+    let mut sections: Vec<Section> = drawn.collect();
     let flame = flame::difference(&comparison.modules);
-    let data: Vec<_> = flame.iter().map(|flame| ("difference", flame.as_str())).collect();
-    if !data.is_empty() {
+    if flame.is_some() {
         let of = "of time by module on both sides, as wide as the longer side, in the colour of the change";
-        sections.push(canvas("difference", "Difference flame graph of modules", "difference", of));
+        sections.push(canvas("difference", "Difference flame graph of modules", of));
     }
     let body = compare::page(comparison, most_rows).html_below("comparison", READ_FIRST);
     sections.push(Section::new("comparison", "Figures", body));
-    let notices: Vec<Notice> =
-        compare::caveats(comparison).iter().map(|text| Notice::new(CaveatKind::NotComparable, text)).collect();
-    let conclusions = compare::verdicts_page(comparison);
-    let colours = if judged {
-        ": green where it is significantly faster, red where it is significantly slower, else blue"
-    } else {
-        "; colours show no verdict, because the runs are not directly comparable"
-    };
-    let key =
-        format!("<p class=\"m\">In each row the upper bar is the first side, the lower bar the second{colours}.</p>\n");
-    let top = format!("<div class=\"verdict\">{}</div>\n{key}", conclusions.html("v"));
-    let top = masthead::banner(&notices) + &masthead::about(about(comparison)) + &top;
-    shell::document(&title, &top, &sections, &data)
+    let notice = |text: &String| Notice::new(CaveatKind::NotComparable, text);
+    Sheet {
+        title: format!("{} compared with {}", sides[0], sides[1]),
+        document: "llm-perf compare --json",
+        notices: compare::caveats(comparison).iter().map(notice).collect(),
+        about: about(comparison),
+        screen: first_screen(comparison),
+        sections,
+        data: flame.map(|flame| ("difference", flame)).into_iter().collect(),
+        ..Sheet::default()
+    }
+    .html()
 }
 
 /// The runs of both sides.
 fn about(comparison: &Comparison) -> masthead::About {
-    let side = |runs: &[ComparedRun]| {
-        let run = |run: &ComparedRun| format!("{} ({})", code(&run.id), prose(&run.path));
-        (!runs.is_empty()).then(|| runs.iter().map(run).collect::<Vec<_>>().join(", "))
+    let side = |what: &str, runs: &[ComparedRun]| {
+        let run = |run: &ComparedRun| format!("{} ({})", prose(&run.path), code(&run.id));
+        (!runs.is_empty()).then(|| format!("{what}: {}", runs.iter().map(run).collect::<Vec<_>>().join(", ")))
     };
-    vec![("first side", side(&comparison.base)), ("second side", side(&comparison.with))]
+    vec![("first side", side("first", &comparison.base)), ("second side", side("second", &comparison.with))]
+}
+
+/// The verdict, and how much longer what matters most takes on the second side.
+fn first_screen(comparison: &Comparison) -> FirstScreen {
+    let mut verdicts = compare::conclusions(comparison).into_iter();
+    let headline = verdicts.next().map(|first| format!("**{}.**", capital(first.trim_end_matches('.'))));
+    let more: Vec<String> = verdicts.collect();
+    let rows = [&comparison.requests, &comparison.stages, &comparison.steps];
+    let number = |change: &Change| {
+        let ratio = signed(change.change?);
+        let [base, with] = [change.base.time_ns, change.with.time_ns].map(known);
+        Some(Number::new(compare::name(change).into_owned(), ratio, format!("{base} → {with}"), &["stages", "steps"]))
+    };
+    let top = |change: &&Change| compare::depth(change) == 0;
+    FirstScreen {
+        headline: headline.unwrap_or_default(),
+        source: &["comparison-stages", "comparison"],
+        numbers: rows.into_iter().flatten().filter(top).filter_map(number).collect(),
+        answers: (!more.is_empty())
+            .then(|| Answer { question: "What else?", text: more.join("\n"), more: &["comparison"] })
+            .into_iter()
+            .collect(),
+    }
 }
 
 /// What a user calls a run: its folder.
@@ -73,54 +95,64 @@ fn name(run: &ComparedRun) -> &str {
     folder.filter(|folder| !folder.is_empty() && *folder != "metrics.json").unwrap_or(&run.id)
 }
 
-/// Both sides of each change, one above the other, in the colour of the verdict where there may be one. Absent where one of the sides has no time
-/// at all.
-fn changed_bars(title: &str, changes: &[Change], judged: bool) -> Option<String> {
+/// How much longer or shorter one side takes.
+fn size(change: &Change) -> i64 {
+    let [base, with] = [change.base.time_ns, change.with.time_ns].map(Option::unwrap_or_default);
+    (with - base).get().abs()
+}
+
+/// `191 ms → 120 ms (-37.3%)`.
+fn sizes(change: &Change) -> String {
+    match (change.base.time_ns, change.with.time_ns) {
+        (Some(base), None) => format!("{base}, first side only"),
+        (None, Some(with)) => format!("{with}, second side only"),
+        (base, with) => {
+            let ratio = change.change.map(|change| format!(" ({})", signed(change))).unwrap_or_default();
+            format!("{} → {}{ratio}", known(base), known(with))
+        }
+    }
+}
+
+/// Both sides of each change, one above the other, in the colour of the verdict where there may be one. Absent where one of the
+/// sides has no time at all: what it does not record is no change.
+fn changed_bars(title: &str, changes: &[Change], judged: bool, [base, with]: &[String; 2]) -> Option<String> {
+    let class = |change: &Change| match change.verdict {
+        ChangeVerdict::Faster if judged => "c-least",
+        ChangeVerdict::Slower if judged => "c-lost",
+        _ => "c-0",
+    };
     let row = |change: &Change| {
-        let class = match change.verdict {
-            _ if !judged => "c-0",
-            ChangeVerdict::Faster => "c-least",
-            ChangeVerdict::Slower => "c-lost",
-            ChangeVerdict::NoEvidence => "c-0",
-        };
-        let (base, with) = (change.base.time_ns, change.with.time_ns);
         // A side without it has an empty bar, so that the other keeps its place.
-        let bar = |side: &str, time: Option<Nanos>, class: &str| Bar {
-            from: 0.0,
-            to: time.map_or(0.0, |time| time.get() as f64),
-            class: class.to_owned(),
-            hint: format!("{side}: {}", known(time)),
-            interval: None,
-        };
-        let bars = vec![bar("base", base, "c-base"), bar("with", with, class)];
+        let bar = |side: &str, time: Option<Nanos>, class: &str| Bar::of_time(time.unwrap_or_default(), class, side);
         let stage = change.stage.map(|stage| format!(" ({stage})")).filter(|_| change.name != known(change.stage));
-        let figure = match (base, with) {
-            (Some(base), Some(with)) => match change.change {
-                Some(change) => format!("{base} → {with} ({})", signed(change)),
-                None => format!("{base} → {with}"),
-            },
-            (Some(base), None) => format!("{base}, first side only"),
-            (None, Some(with)) => format!("{with}, second side only"),
-            (None, None) => return None,
-        };
-        Some(Row { name: format!("{}{}", compare::name(change), stage.unwrap_or_default()), bars, figure })
+        Row {
+            name: format!("{}{}", compare::name(change), stage.unwrap_or_default()),
+            bars: vec![bar(base, change.base.time_ns, "c-base"), bar(with, change.with.time_ns, class(change))],
+            figure: sizes(change),
+        }
     };
-    // What changed most first.
-    let size = |change: &&Change| {
-        let [base, with] = [change.base.time_ns, change.with.time_ns].map(Option::unwrap_or_default);
-        std::cmp::Reverse((with - base).get().abs())
-    };
-    // What one side does not record at all is no change.
     let has = |side: fn(&Change) -> Option<Nanos>| changes.iter().any(|change| side(change).is_some());
     if !has(|change| change.base.time_ns) || !has(|change| change.with.time_ns) {
         return None;
     }
-    let mut sorted: Vec<&Change> = changes.iter().collect();
+    let timed = |change: &&Change| change.base.time_ns.max(change.with.time_ns) > Some(Nanos::ZERO);
+    let mut sorted: Vec<&Change> = changes.iter().filter(timed).collect();
     if !["Requests", "Stages"].contains(&title) {
-        sorted.sort_by_key(size);
+        sorted.sort_by_key(|change| std::cmp::Reverse(size(change)));
     }
-    let drawn: Vec<Row> = sorted.into_iter().filter_map(row).take(CHANGES).collect();
-    (!drawn.is_empty()).then(|| rows(title, &drawn, ("time, both sides", nanoseconds)))
+    sorted.truncate(CHANGES);
+    let verdict = |of: &str| match of {
+        "c-least" => "significantly faster",
+        "c-lost" => "significantly slower",
+        _ if judged => "no evidence of change",
+        _ => "no verdict, because the runs are not directly comparable",
+    };
+    let mut key = vec![("c-base".to_owned(), format!("first side: {base}"))];
+    let classes = ["c-least", "c-lost", "c-0"].into_iter();
+    let classes = classes.filter(|of| sorted.iter().any(|change| class(change) == *of));
+    key.extend(classes.map(|of| (of.to_owned(), format!("second side: {with}; {}", verdict(of)))));
+    let drawn: Vec<Row> = sorted.into_iter().map(row).collect();
+    with_key(title, &drawn, ("time", nanoseconds), &key)
 }
 
 #[cfg(test)]

@@ -17,19 +17,15 @@ pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
     if crate::pages::run::critical_path::is_busy(run) {
         return None;
     }
-    let parts = &run.metrics.conclusions.critical_path;
-    let row = |part: &types::CriticalPathPart| Row {
-        name: Text::new(&part.cause).plain(),
-        bars: vec![Bar {
-            from: 0.0,
-            to: part.share,
-            class: of_words(&part.cause).unwrap_or_else(|| "f-other".to_owned()),
-            hint: format!("{}: {}", part.cause, part.ns),
-            interval: None,
-        }],
-        figure: format!("{} ({})", part.ns, percent(Some(part.share))),
+    let row = |part: &types::CriticalPathPart| {
+        let class = of_words(&part.cause).unwrap_or_else(|| "f-other".to_owned());
+        Row {
+            name: Text::new(&part.cause).plain(),
+            bars: vec![Bar::new(part.share, class, format!("{}: {}", part.cause, part.ns))],
+            figure: format!("{} ({})", part.ns, percent(Some(part.share))),
+        }
     };
+    let parts = &run.metrics.conclusions.critical_path;
     let drawn: Vec<Row> = parts.iter().filter(|part| part.share >= LEAST).take(CAUSES).map(row).collect();
-    (!drawn.is_empty())
-        .then(|| rows("critical path by cause", &drawn, ("share of the critical path", |share| percent(Some(share)))))
+    rows("critical path by cause", &drawn, ("share of the critical path", |share| percent(Some(share))))
 }

@@ -67,7 +67,7 @@ mod tests {
         report.heading("Lost time");
         report.paragraph("text");
         let pictures =
-            [picture("stages", ""), picture("lost-time", "decode"), picture("roofline", ""), picture("treemap", "")];
+            [picture("stages", ""), picture("lost-time", "decode"), picture("roofline", ""), picture("shares", "")];
         let (page, files) = illustrated(report, &pictures);
         let expected = "# A run\n\n## Per-stage timings (measured)\n\n![Title](charts/stages.svg)\n\n\
                         ## Lost time\n\n![Title, decode](charts/lost-time-decode.svg)\n\ntext\n";

@@ -5,18 +5,16 @@ use std::fmt::Write;
 use types::view::RunView;
 use types::{Latency, Nanos};
 
-use super::chart::{round_values, start};
-use super::lettering::WIDTH;
-use super::lettering::width;
-use crate::render::escape::escape;
+use super::lettering::{self, WIDTH};
+use super::plot::{Axis, Plot, Scale, drawing};
+use super::rows::nanoseconds;
 use crate::words::number::count;
 
-const HEIGHT: f64 = 200.0;
-/// Space between two histograms.
-const GAP: f64 = 30.0;
-/// Where bars start and end, from the top: above are the title and the percentiles, below the axis.
-const TOP: f64 = 62.0;
-const BOTTOM: f64 = 178.0;
+/// Space between two histograms, and room for the values of an axis in it.
+const GAP: f64 = 52.0;
+/// Above are the title and the percentiles.
+const TOP: f64 = 74.0;
+const TALL: f64 = 116.0;
 const LETTERS: f64 = 12.0;
 /// Bars, at most; few values have few.
 const BARS: usize = 30;
@@ -58,71 +56,73 @@ pub(super) fn histograms(run: &RunView<'_>) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    let mut svg = start("latencies of requests", HEIGHT);
-    let wide = (WIDTH + GAP) / shown.len() as f64 - GAP;
-    for (place, values) in shown.into_iter().enumerate() {
-        histogram(&mut svg, values, place as f64 * (wide + GAP), wide);
-    }
-    Some(svg + "</svg>\n")
+    let wide = WIDTH / shown.len() as f64 - GAP;
+    let place = |place: usize| place as f64 * (wide + GAP) + GAP - 14.0;
+    let body: String = shown.iter().enumerate().map(|(at, values)| histogram(values, place(at), wide)).collect();
+    Some(drawing("latencies of requests", TOP + TALL + 40.0, &body, &[], 0.0))
 }
 
 /// One histogram, from zero to the largest value.
-fn histogram(svg: &mut String, shown: &Values, left: f64, wide: f64) {
-    let most = shown.values.iter().copied().max().unwrap_or_default();
-    let x = |time: f64| left + wide * time / most.get() as f64;
-    // Writing to a string cannot fail.
-    let _ = writeln!(svg, "<text x=\"{left:.1}\" y=\"12\" class=\"t\">{}</text>", escape(&shown.title));
-    bars(svg, &shown.values, left, wide);
-    let _ =
-        writeln!(svg, "<line x1=\"{left:.1}\" y1=\"{BOTTOM}\" x2=\"{:.1}\" y2=\"{BOTTOM}\" class=\"g\"/>", left + wide);
-    for mark in round_values(0.0, most.get() as f64, false) {
-        let (text, at) = (Nanos::new(mark as i64).to_string(), x(mark));
-        let anchor = if mark > 0.0 { "middle" } else { "start" };
-        if at + width(&text, LETTERS) / 2.0 <= left + wide {
-            let y = BOTTOM + 16.0;
-            let _ =
-                writeln!(svg, "<text x=\"{at:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"m\">{text}</text>");
-        }
-    }
-    let Some(stated) = shown.stated else { return };
+fn histogram(shown: &Values, left: f64, width: f64) -> String {
+    let most = shown.values.iter().copied().max().unwrap_or_default().get().max(1) as f64;
+    let counts = counts(&shown.values, most);
+    let highest = counts.iter().copied().max().unwrap_or(1);
+    let whole = |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { String::new() };
+    let mut across = Axis::new(&shown.title, Scale::between(0.0, most), nanoseconds);
+    // Texts of a narrow axis cover each other.
+    let step = (lettering::width("100 ms", LETTERS) * across.marks.len() as f64 / (width - 20.0)).ceil() as usize;
+    across.marks = across.marks.into_iter().step_by(step.max(1)).collect();
+    let up = Some(Axis::new("requests", Scale::between(0.0, highest as f64), whole));
+    let plot = Plot { left, top: TOP, width, height: TALL, across, up };
+    let mut svg = plot.grid() + &bars(&plot, &counts, most);
+    let Some(stated) = shown.stated else { return svg };
     // The largest is on top: a text to the left of its line crosses no other.
     for (row, (name, quantile)) in [("p99", stated.p99), ("p90", stated.p90), ("p50", stated.p50)].iter().enumerate() {
-        let (at, top) = (x((quantile.ns.get() as f64).min(most.get() as f64)), 26.0 + 12.0 * row as f64);
+        let (at, top) = (plot.x((quantile.ns.get() as f64).min(most)), 22.0 + 12.0 * row as f64);
         let text = format!("{name} {}", quantile.ns);
-        let ends = if at - left > width(&text, LETTERS) + 4.0 { ("end", -4.0) } else { ("start", 4.0) };
+        let fits = at - left > lettering::width(&text, LETTERS) + 4.0;
+        let (anchor, beside) = if fits { ("end", -4.0) } else { ("start", 4.0) };
+        // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
-            "<path d=\"M{at:.1} {:.1}V{BOTTOM}\" class=\"whisker\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\" class=\"m\">{text}</text>",
+            "<path d=\"M{at:.1} {:.1}V{:.1}\" class=\"whisker\"/>\
+             <text x=\"{:.1}\" y=\"{top:.1}\" text-anchor=\"{anchor}\" class=\"m\">{text}</text>",
             top - 8.0,
-            at + ends.1,
-            top,
-            ends.0
+            TOP + TALL,
+            at + beside
         );
     }
+    svg
 }
 
-fn bars(svg: &mut String, values: &[Nanos], left: f64, wide: f64) {
-    let most = values.iter().copied().max().unwrap_or_default().get().max(1);
+/// Requests in stretches of time as long as each other.
+fn counts(values: &[Nanos], most: f64) -> Vec<u64> {
     let bins = BARS.min(values.len().max(8));
     let mut counts = vec![0u64; bins];
     for value in values {
-        counts[((value.get().max(0) as f64 / most as f64 * bins as f64) as usize).min(bins - 1)] += 1;
+        counts[((value.get().max(0) as f64 / most * bins as f64) as usize).min(bins - 1)] += 1;
     }
-    let (highest, each) = (counts.iter().copied().max().unwrap_or(1), wide / bins as f64);
-    let edge = |bin: usize| Nanos::new((most as f64 * bin as f64 / bins as f64).round() as i64);
+    counts
+}
+
+fn bars(plot: &Plot, counts: &[u64], most: f64) -> String {
+    let mut svg = String::new();
+    let edge = |bin: usize| most * bin as f64 / counts.len() as f64;
     for (bin, number) in counts.iter().copied().enumerate().filter(|(_, number)| *number > 0) {
-        let tall = (BOTTOM - TOP) * number as f64 / highest as f64;
+        let (left, right, top) = (plot.x(edge(bin)), plot.x(edge(bin + 1)), plot.y(number as f64));
+        // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\" class=\"c-0\"><title>{} from {} to {}</title></rect>",
-            left + each * bin as f64 + 0.5,
-            BOTTOM - tall,
-            each - 1.0,
+            "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" class=\"c-0\"><title>{} from {} to {}</title></rect>",
+            left + 0.5,
+            right - left - 1.0,
+            TOP + TALL - top,
             count(number, "request"),
-            edge(bin),
-            edge(bin + 1)
+            nanoseconds(edge(bin).round()),
+            nanoseconds(edge(bin + 1).round())
         );
     }
+    svg
 }
 
 #[cfg(test)]

@@ -15,34 +15,9 @@ const ADVANCES: [u16; 95] = [
     337, 637, 838,
 ];
 
-/// Characters below which a part of a name says nothing.
-const LEAST: usize = 6;
-
 /// The width of a text in letters of a size, in the units of that size.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size
-}
-
-/// The text, or the part of it that fits: of a path as many of its last names as do, else the start of the last. Absent where that
-/// says nothing.
-pub(super) fn fitted(text: &str, room: f64, size: f64) -> Option<String> {
-    if width(text, size) <= room {
-        return Some(text.to_owned());
-    }
-    let ends = text.char_indices().filter(|(_, c)| *c == '.').map(|(at, _)| &text[at + 1..]);
-    // A star stands for a number, and is no name.
-    let named: Vec<&str> = ends.filter(|end| end.trim_matches(['*', '.']).chars().count() > 1).collect();
-    if let Some(end) = named.iter().find(|end| width("…", size) + width(end, size) <= room) {
-        return Some(format!("…{end}"));
-    }
-    let last = named.last().copied().unwrap_or(text);
-    let mut left = room - width("…", size);
-    let fits = |c: &char| {
-        left -= advance(*c) * size;
-        left >= 0.0
-    };
-    let start: String = last.chars().take_while(fits).collect();
-    (start.chars().count() + 1 >= LEAST).then(|| format!("{start}…"))
 }
 
 /// Of other characters the widest is taken.
@@ -61,18 +36,5 @@ mod tests {
         assert!((width("mi.", 10.0) - 15.71).abs() < 1e-9);
         assert_eq!(width("", 12.0), 0.0);
         assert_eq!(width("日", 12.0), 12.0);
-    }
-
-    #[test]
-    fn what_is_cut_fits_and_keeps_the_telling_end() {
-        assert_eq!(fitted("short", 100.0, 12.0).unwrap(), "short");
-        let path = "model.layers.*.mlp.gate_proj";
-        assert_eq!(fitted(path, 100.0, 12.0).unwrap(), "…mlp.gate_proj");
-        assert_eq!(fitted(path, 80.0, 12.0).unwrap(), "…gate_proj");
-        assert_eq!(fitted(path, 60.0, 12.0).unwrap(), "gate_pr…");
-        assert_eq!(fitted("model.layers.*", 70.0, 12.0).unwrap(), "…layers.*");
-        let cut = fitted("nvjet_sm90_tst_8x64_64x16_4x1", 100.0, 12.0).unwrap();
-        assert!(cut.starts_with("nvjet_") && cut.ends_with('…') && width(&cut, 12.0) <= 100.0, "{cut}");
-        assert_eq!(fitted("nvjet_sm90", 30.0, 12.0), None);
     }
 }

@@ -3,8 +3,9 @@
 
 use types::{Caveat, CaveatKind, Metrics, RunManifest};
 
+use crate::pages::run::findings;
 use crate::render::html_line;
-use crate::render::text::{code, prose, sentence};
+use crate::render::text::{code, prose};
 use crate::words::caveat::{READ_FIRST, follows, title};
 use crate::words::number::{count, grouped, ranges};
 
@@ -24,7 +25,7 @@ impl Notice {
 
     /// A sentence that says itself what follows.
     pub(super) fn plain(text: &str) -> Self {
-        Self { title: "", text: format!("{}.", sentence(text).trim_end_matches('.')), follows: "" }
+        Self { title: "", text: findings::finished(text), follows: "" }
     }
 }
 
@@ -34,19 +35,18 @@ pub(super) fn notices(caveats: &[Caveat]) -> Vec<Notice> {
     said.map(|caveat| Notice::new(caveat.kind, &caveat.text)).collect()
 }
 
-/// The banner; empty where there is nothing to know.
+/// The banner, with all of a kind together; empty where there is nothing to know.
 pub(super) fn banner(notices: &[Notice]) -> String {
-    if notices.is_empty() {
-        return String::new();
-    }
-    let item = |notice: &Notice| {
-        let text = html_line(&notice.text);
-        if notice.title.is_empty() {
-            return format!("<li>{text}</li>\n");
-        }
-        format!("<li><strong>{}</strong> {text} <em>{}</em></li>\n", notice.title, notice.follows)
+    let item = |of_kind: &[Notice]| {
+        let texts: Vec<String> = of_kind.iter().map(|notice| html_line(&notice.text)).collect();
+        let Notice { title, follows, .. } = &of_kind[0];
+        let bold = if title.is_empty() { String::new() } else { format!("<strong>{title} {follows}</strong> ") };
+        format!("<li>{bold}{}</li>\n", texts.join(" "))
     };
-    let items: String = notices.iter().map(item).collect();
+    let items: String = notices.chunk_by(|one, other| one.title == other.title).map(item).collect();
+    if items.is_empty() {
+        return items;
+    }
     format!(
         "<div class=\"callout\" id=\"read-first\" role=\"note\"><strong>{READ_FIRST}</strong>\n<ul>\n{items}</ul></div>\n"
     )
@@ -55,21 +55,28 @@ pub(super) fn banner(notices: &[Notice]) -> String {
 /// Names with their values, in the notation of pages.
 pub(super) type About = Vec<(&'static str, Option<String>)>;
 
-/// The list of what a page is of; names without a value are left out.
+/// What a reader wants to know of a page at once; the rest is behind it.
+const AT_ONCE: [&str; 11] =
+    ["model", "inputs", "workload", "server", "load", "sweep", "ranks", "where", "device", "first side", "second side"];
+
+/// What a page is of, on a line, with all that is known of it behind that; names without a value are left out.
 pub(super) fn about(rows: About) -> String {
-    let row = |(name, value): (&str, String)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", html_line(&value));
-    let rows: String = rows.into_iter().filter_map(|(name, value)| Some((name, value?))).map(row).collect();
-    format!("<dl class=\"facts about-run\">\n{rows}</dl>\n")
+    let rows: Vec<_> = rows.into_iter().filter_map(|(name, value)| Some((name, html_line(&value?)))).collect();
+    let line: Vec<&str> =
+        rows.iter().filter(|(name, _)| AT_ONCE.contains(name)).map(|(_, value)| value.as_str()).collect();
+    let line = if line.is_empty() { "About this page".to_owned() } else { line.join(" · ") };
+    let row = |(name, value): &(&str, String)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n");
+    let rows: String = rows.iter().map(row).collect();
+    format!("<details class=\"about-run\"><summary>{line}</summary>\n<dl class=\"facts\">\n{rows}</dl></details>\n")
 }
 
 /// What a run was: what ran, where, when, from which files, by which version.
-pub(super) fn of_run(metrics: &Metrics, manifest: Option<&RunManifest>) -> About {
+pub(super) fn of_run(metrics: &Metrics) -> About {
     let header = &metrics.run;
     let weights = header.weights.as_deref().map(|weights| format!(", {} weights", prose(weights))).unwrap_or_default();
     let model = header.model.as_deref().map(|model| format!("{}{weights}", prose(model)));
     let mut rows = vec![("model", model), ("inputs", inputs(metrics)), ("where", place(metrics))];
     rows.push(("files", files(metrics)));
-    rows.extend(of_manifest(manifest));
     rows.push(("run", (!header.id.is_empty()).then(|| code(&header.id))));
     rows
 }
@@ -158,8 +165,12 @@ mod tests {
         caveat.text = "Other work disturbed 9 of 9 runs".to_owned();
         let shown = banner(&notices(&[caveat, Caveat::new(CaveatKind::Partial, Facts::new())]));
         assert_eq!(shown.matches("<li>").count(), 1, "{shown}");
-        assert!(shown.contains("Read this first") && shown.contains("<strong>Machine disturbed.</strong>"), "{shown}");
-        assert!(shown.contains("9 of 9 runs. <em>Do not compare"), "{shown}");
+        assert!(shown.contains("Read this first"), "{shown}");
+        let said =
+            "<strong>Machine disturbed. Do not compare these times with those of another run.</strong> Other work";
+        assert!(shown.contains(said), "{shown}");
+        let twice = ["one", "two"].map(|text| Notice::new(CaveatKind::AssumedDtype, text));
+        assert!(banner(&twice).contains("estimates.</strong> One. Two.</li>"), "{}", banner(&twice));
         assert_eq!(banner(&[]), "");
     }
 
@@ -173,7 +184,7 @@ mod tests {
     fn the_header_says_what_ran_and_names_stay_text() {
         let mut metrics = crate::pages::run::sample::metrics();
         metrics.run.model = Some("<script>".to_owned());
-        let shown = about(of_run(&metrics, None));
+        let shown = about(of_run(&metrics));
         assert!(shown.contains("<dt>run</dt>") && !shown.contains("<script>"), "{shown}");
         assert!(!shown.contains("<dt>command</dt>"), "{shown}");
     }

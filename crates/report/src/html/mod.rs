@@ -6,7 +6,6 @@ mod analytic;
 mod answers;
 mod bars;
 mod capacity;
-mod chart;
 mod columns;
 mod comparison;
 mod counters;
@@ -27,6 +26,7 @@ mod names;
 mod origin;
 mod palette;
 mod picture;
+mod plot;
 mod point;
 mod ranks;
 mod regions;
@@ -36,26 +36,25 @@ mod roofline;
 mod rows;
 mod seen;
 mod series;
+mod shares;
+mod sheet;
 mod shell;
 mod stack;
 mod summary;
 mod sweep;
-mod treemap;
 mod tries;
 mod waterfall;
-
-use std::collections::BTreeSet;
 
 use types::RunManifest;
 use types::view::RunView;
 
 use crate::pages::run::profiled_pass;
+use crate::render::Page;
 use crate::render::text::{capital, sentence};
-use crate::render::{Page, html_line};
 use crate::words::caveat::READ_FIRST;
 
 pub use analytic::analytic_page;
-pub use capacity::{capacity_page, layouts_page};
+pub use capacity::{capacity_page, layouts_chart, layouts_page};
 pub use comparison::comparison_page;
 pub use documents::Documents;
 pub use fleet::fleet_page;
@@ -63,8 +62,10 @@ pub use illustration::illustrated;
 pub use inputs::Thumbnail;
 pub use lanes::{Drawn, MOST_EVENTS, Recorded};
 pub use picture::Picture;
-pub use sweep::sweep_page;
+pub use sweep::{sweep_chart, sweep_page};
 
+use masthead::Notice;
+use sheet::Sheet;
 use shell::Section;
 
 /// A Markdown page of a run, which the file holds too.
@@ -124,38 +125,27 @@ impl RunPageKind {
 /// The pictures of a run that stay as they are, each with its name, its title, and what it is of. They are the same in the page
 /// and as files.
 pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
-    let mut pictures = Vec::new();
-    let mut add = |id, title, drawn: Vec<(String, String)>| {
-        let note = match id {
-            "treemap" => profiled_pass(run.metrics),
-            "roofline" => roofline::sources(run),
-            _ => None,
-        };
-        let note = note.unwrap_or_default();
-        pictures.extend(drawn.into_iter().map(|(caption, svg)| Picture {
-            id,
-            title,
-            caption,
-            note: note.clone(),
-            svg,
-        }));
+    let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect::<Vec<_>>();
+    let drawn = [
+        ("lost-time", "From roofline to measured", waterfall::waterfalls(run)),
+        ("latencies", "Latencies of requests", one(latencies::histograms(run))),
+        ("stages", "Stages", one(bars::stage_bars(run))),
+        ("repeats", "Stages over repeats", one(repeats::repeats(run))),
+        ("device-time", "Device time", bars::device_bars(run).into_iter().collect()),
+        ("shares", "Time by kernel and module", shares::share_charts(run)),
+        ("roofline", "Roofline", one(roofline::roofline(run, documents))),
+        ("forecast", "Forecast and measured", one(documents.modelled.and_then(forecast::forecast_chart))),
+        ("critical-path", "Critical path", one(critical_path::critical_path(run))),
+        ("tries", "Remedies tried: predicted and realised", one(tries::tries_chart(run))),
+        ("steps", "Time of each step", one(series::step_chart(run))),
+        ("memory", "Memory over time", series::memory_charts(run)),
+        ("ranks", "Ranks", ranks::rank_charts(run)),
+    ];
+    let picture = |(id, title, drawn): (&'static str, &'static str, Vec<(String, String)>)| {
+        let note = if id == "roofline" { roofline::sources(run).unwrap_or_default() } else { String::new() };
+        drawn.into_iter().map(move |(caption, svg)| Picture { id, title, caption, note: note.clone(), svg })
     };
-    let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
-    let falls = waterfall::waterfalls(run).into_iter().map(|(stage, svg)| (stage.to_string(), svg)).collect();
-    add("lost-time", "From roofline to measured", falls);
-    add("latencies", "Latencies of requests", one(latencies::histograms(run)));
-    add("stages", "Stages", one(bars::stage_bars(run)));
-    add("repeats", "Stages over repeats", one(repeats::repeats(run)));
-    add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
-    add("treemap", "Time by kernel and module", treemap::treemaps(run));
-    add("roofline", "Roofline", one(roofline::roofline(run, documents)));
-    add("forecast", "Forecast and measured", one(documents.modelled.and_then(forecast::forecast_chart)));
-    add("critical-path", "Critical path", one(critical_path::critical_path(run)));
-    add("tries", "Remedies tried: predicted and realised", one(tries::tries_chart(run)));
-    add("steps", "Time of each step", one(series::step_chart(run)));
-    add("memory", "Memory over time", series::memory_charts(run));
-    add("ranks", "Ranks", ranks::rank_charts(run));
-    pictures
+    drawn.into_iter().flat_map(picture).collect()
 }
 
 /// What the page of a run is made of.
@@ -180,113 +170,97 @@ pub struct RunPage<'a> {
 /// The file.
 pub fn run_page(page: &RunPage<'_>) -> String {
     let RunPage { run, manifest, documents, thumbnails, pages, recorded, served } = *page;
-    let requests = requests::requests(run);
-    let mut sections: Vec<Section> = requests.iter().map(|_| requests::section(run)).collect();
+    let seen = |section| shell::seen(seen::of_section(section, run, &documents));
+    let (mut sections, mut data) = (Vec::new(), Vec::new());
+    if let Some(requests) = requests::requests(run) {
+        sections.push(requests::section(run));
+        data.push(("requests", requests));
+    }
     for picture in pictures(run, &documents) {
         let caption = [picture.caption.as_str(), &picture.note].into_iter().filter(|text| !text.is_empty());
         let figure = shell::figure(&caption.collect::<Vec<_>>().join(", "), &picture.svg);
-        match sections.last_mut().filter(|last| last.id == picture.id) {
+        match sections.last_mut().filter(|last: &&mut Section| last.id == picture.id) {
             Some(section) => section.body += &figure,
-            None => {
-                let seen = seen::html(picture.id, run, &documents);
-                sections.push(Section::new(picture.id, picture.title, seen + &figure));
-            }
+            None => sections.push(Section::new(picture.id, picture.title, seen(picture.id) + &figure)),
         }
     }
-    let stacks = recorded.ok().and_then(|recorded| recorded.stacks.as_ref());
-    let flames = flame::flames(run, stacks.is_none());
-    let counters = documents.kernels.and_then(counters::counters);
-    let mut data: Vec<_> = requests.iter().map(|requests| ("requests", requests.as_str())).collect();
+    let of_regions = documents.regions.and_then(|report| {
+        Section::drawn("time-of-regions", "Time of each region", regions::seen(report), regions::chart(report))
+    });
+    sections.extend(of_regions);
     if served {
-        data.push((shell::SERVER, ""));
+        data.push((shell::SERVER, String::new()));
     }
+    let mut draw = |id: &'static str, title: &str, datum: String, of: &str, open| {
+        let section = canvas(id, title, of);
+        data.push((id, datum));
+        sections.push(Section { body: seen(id) + &section.body, open, ..section });
+    };
     if let Ok(recorded) = recorded {
-        data.push(("lanes", recorded.lanes.as_str()));
-        data.extend(counters.iter().map(|counters| ("counters", counters.as_str())));
-        let section = canvas("timeline", "Timeline", "lanes", "of streams and threads");
-        sections.push(Section { body: seen::html("timeline", run, &documents) + &section.body, ..section });
+        draw("timeline", "Timeline", recorded.lanes.clone(), "of streams and threads", true);
     }
-    if let Some([flame, inverted]) = &flames {
-        data.extend([("frames", flame.as_str()), ("callers", inverted)]);
+    let stacks = recorded.ok().and_then(|recorded| recorded.stacks.clone());
+    if let Some([flame, inverted]) = flame::flames(run, stacks.is_none()) {
         let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
         let what = if run.metrics.breakdown.modules.is_empty() { "ranges" } else { "modules" };
         let of = format!("of time, layers together, longest first{pass}");
-        let section = canvas("flame", &format!("Flame graph of {what}"), "frames", &of);
-        sections.push(Section { body: seen::html("flame", run, &documents) + &section.body, ..section });
+        draw("flame", &format!("Flame graph of {what}"), flame, &of, true);
         let of = format!("of self time, what takes it above what it is part of{pass}");
-        sections.push(Section {
-            open: false,
-            ..canvas("callers", &format!("{} by self time", capital(what)), "callers", &of)
-        });
+        draw("callers", &format!("{} by self time", capital(what)), inverted, &of, false);
     }
     if let Some([stacks, inverted]) = stacks {
-        data.extend([("stacks", stacks.as_str()), ("launchers", inverted)]);
         let of = "of device time by the ranges, operators and functions that launched it";
-        sections.push(canvas("stacks", "Flame graph of operators", "stacks", of));
+        draw("stacks", "Flame graph of operators", stacks, of, true);
         let of = "of device time by kernel, above what launched it";
-        sections.push(Section { open: false, ..canvas("launchers", "Kernels by what launched them", "launchers", of) });
+        draw("launchers", "Kernels by what launched them", inverted, of, false);
+    }
+    if let Some(counters) = documents.kernels.and_then(counters::counters).filter(|_| recorded.is_ok()) {
+        data.push(("counters", counters));
     }
     sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
-    let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
         open: matches!(page, RunPageKind::Report | RunPageKind::Regions),
-        ..Section::new(
-            page.id(),
-            page.title(),
-            match page {
-                // What limits counters of regions is in no caveat of the run.
-                RunPageKind::Regions => text.html(page.id()),
-                _ => text.html_below(page.id(), READ_FIRST),
-            },
-        )
+        ..Section::new(page.id(), page.title(), text.html_below(page.id(), READ_FIRST))
     }));
-    let anchors = anchors(&sections);
-    let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
-    let missing = match recorded {
-        Ok(_) => String::new(),
-        Err(reason) => format!(
-            "<p>{}</p>\n",
-            html_line(&format!("This page has no timeline: {}.", sentence(reason.trim_end_matches('.'))))
-        ),
-    };
+    let missing =
+        recorded.err().map(|reason| format!("This page has no timeline: {}.", sentence(reason.trim_end_matches('.'))));
+    let mut notices = masthead::notices(&run.metrics.caveats);
     // Counters of regions alone are no run with times: they have a first screen of their own.
     let counted = documents.regions.filter(|_| run.stages.is_empty() && run.device_time.is_empty());
-    let screen = counted.map_or_else(|| summary::of_run(run), regions::first_screen);
-    let title = screen.title.clone();
-    let top = masthead::banner(&masthead::notices(&run.metrics.caveats))
-        + &masthead::about(masthead::of_run(run.metrics, manifest))
-        + &summary::html(screen, find)
-        + &missing;
-    let (drawn, written) = sections.split_at_mut(pictures);
-    for section in drawn {
-        section.body += &origin::html(section.id, find);
+    let (title, screen) = counted.map_or_else(
+        || (summary::title(run, manifest), summary::of_run(run)),
+        |report| (regions::title(report), regions::first_screen(report)),
+    );
+    // What limits counters of regions is in no caveat of the run.
+    let limits = documents.regions.map(crate::pages::regions::caveats).unwrap_or_default();
+    notices.extend(limits.iter().map(|text| Notice::plain(text)));
+    Sheet {
+        title,
+        document: "metrics.json",
+        notices,
+        about: masthead::of_run(run.metrics),
+        manifest,
+        screen,
+        missing: missing.unwrap_or_default(),
+        sections,
+        data,
     }
-    for section in written {
-        section.body = origin::with_sources(&section.body, find);
-    }
-    shell::document(&title, &top, &sections, &data)
-}
-
-/// Every place of the page that a link can lead to.
-fn anchors(sections: &[Section]) -> BTreeSet<String> {
-    let inside = sections.iter().flat_map(|section| section.body.split(" id=\"").skip(1));
-    let inside = inside.filter_map(|rest| rest.split('"').next()).map(str::to_owned);
-    sections.iter().map(|section| section.id.to_owned()).chain(inside).collect()
+    .html()
 }
 
 /// A section that the script draws into. Its keys are those of Perfetto.
-fn canvas(id: &'static str, title: &str, data: &str, of: &str) -> Section {
+fn canvas(id: &'static str, title: &str, of: &str) -> Section {
     let name = title.to_lowercase();
     let body = format!(
-        "<div class=\"view\" data-of=\"{data}\"><div class=\"tools\"><label>search <input class=\"find\" type=\"search\"></label>\
+        "<div class=\"view\" data-of=\"{id}\"><div class=\"tools\"><label>search <input class=\"find\" type=\"search\"></label>\
          <button class=\"before\" type=\"button\">previous</button><button class=\"next\" type=\"button\">next</button>\
          <output class=\"hits\" aria-live=\"polite\"></output><button class=\"all\" type=\"button\">show all</button></div>\
          <output class=\"sum\" aria-live=\"polite\"></output>\
          <p class=\"wheel callout\" hidden>Click the chart first, or hold Ctrl, to zoom with the wheel.</p>\
          <canvas tabindex=\"0\" role=\"img\" aria-label=\"{name} {of}\"></canvas><ul class=\"legend\"></ul>\
-         <div class=\"panel\"></div><details class=\"tracks\"><summary>Lanes: fold and pin</summary><ul></ul></details>\
+         <div class=\"panel\"></div><div class=\"more\"><details class=\"tracks\"><summary>Lanes: fold and pin</summary><ul></ul></details>\
          <details class=\"keys\"><summary>Mouse and keys</summary>{KEYS}</details>\
-         <p class=\"m\"><span class=\"about\"></span></p><noscript>This chart needs JavaScript.</noscript></div>\n"
+         <p class=\"m\"><span class=\"about\"></span></p></div><noscript>This chart needs JavaScript.</noscript></div>\n"
     );
     Section::new(id, title, body)
 }
@@ -324,7 +298,7 @@ mod tests {
     fn the_first_screen_answers_and_the_pictures_add_up() {
         let page = page(|_| {});
         assert!(page.contains("<dt>time to first token</dt>"), "{page}");
-        assert!(page.contains("What to do first?</a>") && page.contains("Estimated saving: "), "{page}");
+        assert!(page.contains("What to do?</a>") && page.contains("saves "), "{page}");
         assert!(page.contains("<a href=\"#report-aggregates\">"), "a number leads to its table: {page}");
         assert!(
             page.contains("aria-label=\"Stages of the run\"") && page.contains("aria-label=\"roofline\""),

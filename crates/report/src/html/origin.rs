@@ -1,85 +1,75 @@
 //! Where the numbers of a picture or a table come from: the keys of the document, how they were got, and where there is more.
 
-/// A picture's keys in `metrics.json`, how they were got, and the table that prints them: the first of these anchors that the
-/// page has.
-struct Origin {
-    section: &'static str,
-    keys: &'static [&'static str],
-    how: &'static str,
-    table: &'static [&'static str],
-}
+/// A document, a section of its page, keys of the document, how they were got, and the table that prints them: the first of these
+/// anchors that the page has.
+type Origin = (&'static str, &'static str, &'static [&'static str], &'static str, &'static [&'static str]);
 
-const ORIGINS: [Origin; 20] = [
-    Origin { section: "inputs", keys: &["images"], how: "as given", table: &["report-inputs"] },
-    Origin {
-        section: "requests",
-        keys: &["requests", "serving", "steps"],
-        how: "measured by the client and in the trace; which steps processed a request is derived",
-        table: &["report-requests"],
-    },
-    Origin {
-        section: "latencies",
-        keys: &["requests", "serving"],
-        how: "measured by the client",
-        table: &["report-requests"],
-    },
-    Origin { section: "stages", keys: &["stages"], how: "measured", table: &["report-per-stage-timings"] },
-    Origin { section: "repeats", keys: &["aggregates", "samples"], how: "measured", table: &["report-aggregates"] },
-    Origin { section: "device-time", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
-    Origin {
-        section: "treemap",
-        keys: &["modules", "kernels"],
-        how: "measured",
-        table: &["kernels", "report-modules", "operators"],
-    },
-    Origin {
-        section: "lost-time",
-        keys: &["stages", "lost_time"],
-        how: "measured; the roofline time is modelled",
-        table: &["report-lost-time"],
-    },
-    Origin {
-        section: "roofline",
-        keys: &["peaks", "work_per_stage", "modules", "operator_groups"],
-        how: "modelled work over measured time; work of kernels and regions is counted",
-        table: &["report-mfu-and-mbu", "operators"],
-    },
-    Origin {
-        section: "critical-path",
-        keys: &["critical_path"],
-        how: "measured times, replayed",
-        table: &["report-critical-path"],
-    },
-    Origin {
-        section: "tries",
-        keys: &["tries"],
-        how: "measured; predictions are replayed",
-        table: &["report-remedies-tried"],
-    },
-    Origin { section: "steps", keys: &["steps"], how: "measured", table: &["report-steps"] },
-    Origin {
-        section: "memory",
-        keys: &["device_memory"],
-        how: "counted by the allocator",
-        table: &["report-device-memory", "report-memory"],
-    },
-    Origin {
-        section: "ranks",
-        keys: &["ranks", "rank_arrivals", "device_time"],
-        how: "measured",
-        table: &["report-ranks", "report-device-time"],
-    },
-    Origin { section: "flame", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
-    Origin { section: "callers", keys: &["modules", "regions"], how: "measured", table: &["report-modules", "report"] },
-    Origin { section: "timeline", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
-    Origin { section: "stacks", keys: &["kernels"], how: "measured", table: &["kernels"] },
-    Origin { section: "launchers", keys: &["kernels"], how: "measured", table: &["kernels"] },
-    Origin {
-        section: "forecast",
-        keys: &["forecast_total", "predicted_total_time_ms", "measured_total_time_ms"],
-        how: "modelled beside measured",
-        table: &["report-per-stage-timings"],
-    },
+const RUN: &str = "metrics.json";
+const MODEL: &str = "static_analysis/analytic_model/report.json";
+const SWEEP: &str = "sweep.json";
+const CAPACITY: &str = "capacity.json";
+const LAYOUTS: &str = "capacity-sweep.json";
+const COMPARISON: &str = "llm-perf compare --json";
+const FLEET: &str = "fleet.json";
+const CLIENT: &str = "measured by the client and in the trace; which steps processed a request is derived";
+const WORK: &str = "modelled work over measured time; work of kernels and regions is counted";
+const FORECAST: &[&str] = &["forecast_ns", "predicted_total_time_ms", "measured_total_time_ms"];
+const SIMULATED: &str = "simulated";
+const BOTH: &str = "measured on both sides";
+
+const ORIGINS: [Origin; 46] = [
+    ("ncu/regions/report.json", "time-of-regions", &["regions"], "counted while kernels were replayed", &["regions"]),
+    ("inputs.yaml", "inputs", &["images"], "as given", &["report-inputs"]),
+    (RUN, "requests", &["requests", "serving", "steps"], CLIENT, &["report-requests"]),
+    (RUN, "latencies", &["requests", "serving"], "measured by the client", &["report-requests"]),
+    (RUN, "stages", &["stages"], "measured", &["report-per-stage-timings"]),
+    (RUN, "repeats", &["aggregates", "samples"], "measured", &["report-aggregates"]),
+    (RUN, "device-time", &["device_time"], "measured", &["report-device-time"]),
+    (RUN, "shares", &["modules", "kernels"], "measured", &["kernels", "report-modules", "operators"]),
+    (RUN, "lost-time", &["stages", "lost_time"], "measured; the roofline time is modelled", &["report-lost-time"]),
+    (
+        RUN,
+        "roofline",
+        &["peaks", "work_per_stage", "modules", "operator_groups"],
+        WORK,
+        &["report-mfu-and-mbu", "operators"],
+    ),
+    (RUN, "critical-path", &["critical_path"], "measured times, replayed", &["report-critical-path"]),
+    (RUN, "tries", &["tries"], "measured; predictions are replayed", &["report-remedies-tried"]),
+    (RUN, "steps", &["steps"], "measured", &["report-steps"]),
+    (RUN, "memory", &["device_memory"], "counted by the allocator", &["report-device-memory", "report-memory"]),
+    (RUN, "ranks", &["ranks", "rank_arrivals"], "measured", &["report-ranks"]),
+    (RUN, "flame", &["modules", "regions"], "measured", &["report-modules", "report"]),
+    (RUN, "callers", &["modules", "regions"], "measured", &["report-modules", "report"]),
+    (RUN, "timeline", &["device_time"], "measured", &["report-device-time"]),
+    (RUN, "stacks", &["kernels"], "measured", &["kernels"]),
+    (RUN, "launchers", &["kernels"], "measured", &["kernels"]),
+    (MODEL, "forecast", FORECAST, "modelled beside measured", &["report-per-stage-timings"]),
+    (MODEL, "stages", &["stages"], "modelled", &["summary-stages"]),
+    (MODEL, "modes", &["forecast"], "modelled", &["summary-forecast"]),
+    (MODEL, "modules", &["modules"], "modelled", &["summary-modules-by-time"]),
+    (MODEL, "memory", &["memory", "device"], "modelled", &["summary-memory"]),
+    (SWEEP, "chart", &["points"], "modelled", &["points"]),
+    (CAPACITY, "first-token", &["ttft_ms", "queue_ms"], SIMULATED, &["capacity"]),
+    (CAPACITY, "per-token", &["tpot_ms", "itl_ms"], SIMULATED, &["capacity"]),
+    (CAPACITY, "end-to-end", &["e2el_ms"], SIMULATED, &["capacity"]),
+    (CAPACITY, "measured", &["measured"], "simulated beside measured", &["capacity"]),
+    (CAPACITY, "sequences", &["over_time"], SIMULATED, &["capacity"]),
+    (CAPACITY, "kv-cache", &["over_time"], SIMULATED, &["capacity"]),
+    (LAYOUTS, "frontier", &["points"], SIMULATED, &["layouts"]),
+    (COMPARISON, "requests", &["requests"], BOTH, &["comparison-requests"]),
+    (COMPARISON, "request-parts", &["request_parts"], BOTH, &["comparison"]),
+    (COMPARISON, "stages", &["stages"], BOTH, &["comparison-stages"]),
+    (COMPARISON, "steps", &["steps"], BOTH, &["comparison-steps"]),
+    (COMPARISON, "device-time", &["device_time"], BOTH, &["comparison-device-time"]),
+    (COMPARISON, "modules", &["modules"], BOTH, &["comparison-modules"]),
+    (COMPARISON, "operators", &["operators"], BOTH, &["comparison-operators"]),
+    (COMPARISON, "kernels", &["kernels"], BOTH, &["comparison-kernels"]),
+    (COMPARISON, "difference", &["modules"], BOTH, &["comparison-modules"]),
+    (FLEET, "device-time", &["jobs"], "measured", &["fleet-ranks"]),
+    (FLEET, "waiting", &["jobs"], "measured", &["fleet-ranks"]),
+    (FLEET, "ranks", &["jobs"], "measured; clocks are aligned on the ends of collectives", &["fleet-collectives"]),
+    (FLEET, "trends", &["trends"], "measured", &["fleet-runs-over-time"]),
 ];
 
 /// A table that numbers of the first screen lead to: its anchor, the keys that it prints, and how they were got.
@@ -125,33 +115,45 @@ fn codes(keys: &[&str]) -> String {
     keys.iter().map(|key| format!("<code>{key}</code>")).collect::<Vec<_>>().join(", ")
 }
 
-/// The line below a picture; empty where the section has no row.
-pub(super) fn html(section: &str, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
-    let Some(origin) = ORIGINS.iter().find(|origin| origin.section == section) else { return String::new() };
-    let file = match section {
-        "forecast" => "static_analysis/analytic_model/report.json",
-        "inputs" => "inputs.yaml",
-        _ => "metrics.json",
+/// The line below the pictures of a section of a document's page; empty where they have no row.
+pub(super) fn html(document: &str, section: &str, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+    // The page of a run has pictures of other documents too.
+    let is_of = |file: &str| {
+        file == document || (document == RUN && ["forecast", "inputs", "time-of-regions"].contains(&section))
     };
-    let how = origin.how.replace('`', "");
-    let table = find(origin.table).map(|anchor| format!(" <a href=\"#{anchor}\">Table</a>")).unwrap_or_default();
-    format!("<p class=\"m source\">Source: {} of <code>{file}</code>, {how}.{table}</p>\n", codes(origin.keys))
+    let found = ORIGINS.iter().find(|(file, of, ..)| *of == section && is_of(file));
+    let Some((file, _, keys, how, table)) = found else { return String::new() };
+    let table = find(table).map(|anchor| format!(" <a href=\"#{anchor}\">Table</a>")).unwrap_or_default();
+    format!("<p class=\"m source\">Source: {} of <code>{file}</code>, {how}.{table}</p>\n", codes(keys))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, to_value};
+
     use super::*;
+    use crate::pages::{analytic, capacity, compare, run, sweep};
 
     #[test]
-    fn keys_are_keys_of_the_document() {
-        let metrics = serde_json::to_value(crate::pages::run::sample::metrics()).unwrap();
-        for origin in ORIGINS.iter().filter(|origin| !["forecast", "inputs"].contains(&origin.section)) {
-            for key in origin.keys {
+    fn keys_are_keys_of_their_document() {
+        let documents: [(&str, Value); 5] = [
+            (RUN, to_value(run::sample::metrics()).unwrap()),
+            (MODEL, to_value(analytic::sample::report()).unwrap()),
+            (SWEEP, to_value(sweep::sample::sweep()).unwrap()),
+            (CAPACITY, to_value(capacity::sample::capacity()).unwrap()),
+            (COMPARISON, to_value(compare::sample::runs()).unwrap()),
+        ];
+        let mut checked = 0;
+        for (file, section, keys, ..) in &ORIGINS {
+            let Some((_, document)) = documents.iter().find(|(of, _)| of == file) else { continue };
+            for key in *keys {
                 // A list that is empty may be left out of the document.
-                let known = ["device_memory"].contains(key) || metrics.get(key).is_some();
-                assert!(known, "{}: {key}", origin.section);
+                let known = *key == "device_memory" || document.get(key).is_some();
+                assert!(known, "{file}, {section}: {key}");
+                checked += 1;
             }
         }
+        assert!(checked > 50, "{checked}");
     }
 
     #[test]
@@ -169,10 +171,10 @@ mod tests {
 
     #[test]
     fn a_picture_leads_to_the_table_that_the_page_has() {
-        let line = html("stages", |anchors| anchors.first().copied());
+        let line = html(RUN, "stages", |anchors| anchors.first().copied());
         assert!(line.contains("<code>stages</code> of <code>metrics.json</code>, measured."), "{line}");
         assert!(line.contains("href=\"#report-per-stage-timings\""), "{line}");
-        assert!(!html("stages", |_| None).contains("href"));
-        assert_eq!(html("assumptions", |_| None), "");
+        assert!(!html(RUN, "stages", |_| None).contains("href"));
+        assert_eq!(html(RUN, "assumptions", |_| None), "");
     }
 }

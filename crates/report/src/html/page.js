@@ -79,7 +79,7 @@
   for (const view of document.querySelectorAll(".view")) {
     const unpacked = (id) => inflate(byId(`data-${id}`).content.textContent);
     unpacked(view.dataset.of)
-      .then(async (data) => ({ ...data, counters: view.dataset.of === "lanes" && byId("data-counters") ? await unpacked("counters") : {} }))
+      .then(async (data) => ({ ...data, counters: view.dataset.of === "timeline" && byId("data-counters") ? await unpacked("counters") : {} }))
       .then((data) => (view.dataset.of === "requests" ? requestsView(view, data, () => timeline) : lanesView(view, data)))
       .catch((error) => (view.querySelector(".about").textContent = `Cannot draw this chart: ${error}`));
   }

@@ -1,5 +1,5 @@
-//! The palette: one colour for each stage, family of kernels and cause of idle time, wherever those are drawn. Parts of memory and of
-//! device time borrow colours of families. The colours are in `palette.css`; here is which name has which.
+//! The palette: one colour for each stage, family of kernels and cause of idle time, wherever those are drawn. Copies and
+//! communication have the colours of their families in device time too. The colours are in `palette.css`; here is which name has which.
 
 use types::{IdleCause, Stage};
 
@@ -60,20 +60,14 @@ pub(super) fn of_words(words: &str) -> Option<String> {
     idle.map(Colour::Idle).or_else(family).map(|colour| colour.class())
 }
 
-/// The parts of a device's time that are no family and no cause, each with its words.
-pub(super) const COMPUTE: &str = "f-gemm";
+/// The parts of a device's time that are no cause of idle time.
+pub(super) const COMPUTE: &str = "k-compute";
 pub(super) const COMMUNICATION: &str = "f-communication";
 pub(super) const COPIES: &str = "f-memcpy";
-pub(super) const IDLE: &str = "i-not_recorded";
+/// What is in none of the parts of a bar.
+pub(super) const REST: &str = "k-rest";
 /// Waiting for another rank.
 pub(super) const WAITS: &str = "k-waits";
-
-/// The key of the parts of a device's time.
-pub(super) fn parts() -> [(String, String); 4] {
-    let parts =
-        [(COMPUTE, "compute"), (COMMUNICATION, "exposed communication"), (COPIES, "exposed copies"), (IDLE, "idle")];
-    parts.map(|(class, name)| (class.to_owned(), name.to_owned()))
-}
 
 /// The colour of a class as it is written in the style.
 fn value(class: &str) -> Option<&'static str> {
@@ -83,6 +77,7 @@ fn value(class: &str) -> Option<&'static str> {
 
 /// The class of letters on a colour: whichever of white and black is read on it.
 pub(super) fn ink(class: &str) -> &'static str {
+    let class = class.split(' ').next().unwrap_or_default();
     let part = |colour: &str, at: usize| u32::from_str_radix(colour.get(at..at + 2)?, 16).ok();
     let brightness = |colour: &str| Some(299 * part(colour, 1)? + 587 * part(colour, 3)? + 114 * part(colour, 5)?);
     if value(class).and_then(brightness).is_some_and(|brightness| brightness > 140_000) { "off" } else { "on" }

@@ -27,6 +27,11 @@ impl Picture {
 
     /// The drawing with its colours, as a file of its own.
     pub fn file(&self) -> String {
-        self.svg.replacen('>', &format!(">\n<style>svg{{background:var(--back)}}\n{}</style>", shell::PICTURE_STYLE), 1)
+        standalone(&self.svg)
     }
+}
+
+/// A drawing with its colours, as a file of its own.
+pub(super) fn standalone(svg: &str) -> String {
+    svg.replacen('>', &format!(">\n<style>svg{{background:var(--back)}}\n{}</style>", shell::PICTURE_STYLE), 1)
 }

@@ -3,6 +3,7 @@
 use types::{Nanos, Region, RegionReport};
 
 use super::answers::Answer;
+use super::rows::{Part, Row, named, nanoseconds, stacked, with_key};
 use super::summary::{FirstScreen, Number};
 use crate::render::text::{code, prose};
 use crate::words::number::{count, grouped, known, percent, time_share};
@@ -10,26 +11,32 @@ use crate::words::number::{count, grouped, known, percent, time_share};
 /// Regions named in an answer.
 const NAMED: usize = 3;
 
+/// Regions drawn.
+const ROWS: usize = 40;
+
 /// Where every number is taken from.
 const SOURCE: &[&str] = &["regions"];
 
+/// What the page is called.
+pub(super) fn title(report: &RegionReport) -> String {
+    format!("Regions of {} on {}", report.target, report.device.as_deref().unwrap_or("an unnamed device"))
+}
+
 /// The first screen.
 pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
-    let device = report.device.as_deref().unwrap_or("an unnamed device");
     let whole = report.totals.as_ref();
     let time = whole.and_then(|totals| totals.total_ns_inclusive);
     let found = count(report.regions.len() as u64, "region");
     let headline = match time {
-        Some(time) => format!(
-            "Counters were read while kernels were replayed, so times are not those of a plain run. **{found}, {time} on the device.**"
-        ),
+        Some(time) => format!("**{found}, {time} on the device.**"),
         None => format!("**{found}.** Their total time is unknown."),
     };
-    let number = |name, value: Option<String>, origin| Some(Number { name, value: value?, origin, source: SOURCE });
+    let number = |name: &'static str, value: Option<String>, origin: &'static str| {
+        Some(Number::new(name, value?, origin, SOURCE))
+    };
     let kernels = whole.and_then(|totals| totals.kernels_inclusive);
     let outside = report.outside.and_then(|outside| outside.time_share);
     FirstScreen {
-        title: format!("Regions of {} on {device}", report.target),
         headline,
         source: SOURCE,
         numbers: [
@@ -51,6 +58,26 @@ pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
             Answer { question: "What is outside?", text: outside_of(report), more: SOURCE },
         ],
     }
+}
+
+/// Time of each region: its own, and that of the regions in it.
+pub(super) fn chart(report: &RegionReport) -> Option<String> {
+    let row = |region: &Region| {
+        let totals = region.aggregate.as_ref()?;
+        let all = totals.total_ns_inclusive?;
+        let own = totals.total_ns_exclusive.unwrap_or(all);
+        let parts = [Part::new("exclusive", "c-0", own), Part::new("regions inside", "k-rest", all - own)];
+        Some(Row { name: region.path.clone(), bars: stacked(&parts, Nanos::ZERO, all), figure: all.to_string() })
+    };
+    let drawn: Vec<Row> = report.regions.iter().filter_map(row).take(ROWS).collect();
+    let key = named([("c-0", "exclusive"), ("k-rest", "regions inside")]);
+    with_key("time of each region", &drawn, ("time on the device, all instances", nanoseconds), &key)
+}
+
+/// The region with most time of its own.
+pub(super) fn seen(report: &RegionReport) -> Option<String> {
+    let (region, time, how) = longest(report).into_iter().next()?;
+    Some(format!("{} takes most time: {time}, {how}.", code(&region.path)))
 }
 
 /// A region's time without the regions in it, or with them where that is all there is.
@@ -136,14 +163,17 @@ mod tests {
         let report = sample::report();
         let screen = first_screen(&report);
         let whole = report.totals.as_ref().unwrap().total_ns_inclusive.unwrap();
-        assert!(
-            screen.headline.ends_with(&format!("plain run. **2 regions, {whole} on the device.**")),
-            "{}",
-            screen.headline
-        );
+        assert!(screen.headline.ends_with(&format!("**2 regions, {whole} on the device.**")), "{}", screen.headline);
         let own: i64 = longest(&report).iter().map(|(_, time, _)| time.get()).sum();
         assert!(own <= whole.get(), "{own} of {whole}");
         assert!(texts(&report)[0].contains("`A` ") && texts(&report)[0].contains("exclusive"), "{:?}", texts(&report));
+    }
+
+    #[test]
+    fn a_bar_holds_the_time_of_a_region_and_of_those_inside() {
+        let svg = chart(&sample::report()).unwrap();
+        assert!(svg.contains("<title>regions inside ") && svg.contains(">A::A1<"), "{svg}");
+        assert!(seen(&sample::report()).unwrap().starts_with("`A` takes most time: "));
     }
 
     #[test]

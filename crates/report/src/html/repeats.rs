@@ -4,7 +4,8 @@ use types::view::RunView;
 use types::{Stage, Statistics};
 
 use super::palette::Colour;
-use super::rows::{Bar, Row, Rows};
+use super::rows::{Bar, Row, rows};
+use crate::pages::run::phrase::nested;
 use crate::words::number::milliseconds;
 
 /// The stages of one inference. Absent where none was repeated.
@@ -12,25 +13,17 @@ pub(super) fn repeats(run: &RunView<'_>) -> Option<String> {
     let times = run.metrics.times.aggregates.stage_ms.iter().filter(|(_, times)| times.n > 1);
     let row = |(stage, times): (&Stage, &Statistics)| {
         let range = format!("{} to {}", milliseconds(times.min), milliseconds(times.max));
+        let hint = format!("{stage}: {} in the median, {range}", milliseconds(times.median));
+        let bar = Bar::new(times.median, Colour::Stage(*stage).class(), hint).within(Some((times.min, times.max)));
         Row {
-            name: stage.parent().map_or_else(|| stage.to_string(), |parent| format!("{parent} > {stage}")),
-            bars: vec![Bar {
-                to: times.median,
-                class: Colour::Stage(*stage).class(),
-                hint: format!("{stage}: {} in the median, {range}", milliseconds(times.median)),
-                interval: Some((times.min, times.max)),
-                ..Bar::default()
-            }],
+            name: nested(*stage),
+            bars: vec![bar],
             figure: format!("{} ({range}, n={})", milliseconds(times.median), times.n),
         }
     };
-    let rows: Vec<Row> = times.map(row).collect();
-    let axis = Some((
-        "time of one inference: the median, and from the shortest to the longest",
-        milliseconds as fn(f64) -> String,
-    ));
-    let drawn = Rows { title: "stages over repeats", rows: &rows, axis, ..Rows::default() };
-    (!rows.is_empty()).then(|| drawn.draw())
+    let drawn: Vec<Row> = times.map(row).collect();
+    let what = "time of one inference: the median, and from the shortest to the longest";
+    rows("stages over repeats", &drawn, (what, milliseconds))
 }
 
 #[cfg(test)]

@@ -7,85 +7,18 @@ use types::view::RunView;
 use types::{FlopsPerByte, FlopsPerSecond, PeakUsed};
 
 use super::documents::Documents;
-use super::lettering::WIDTH;
-use super::lettering::width;
+use super::lettering::{WIDTH, width};
+use super::plot::{Axis, Plot, Scale, TOP, Words, drawing};
 use super::point::{self, Kind, Point};
 use crate::render::escape::escape;
 use crate::words::number::percent;
 
-const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 96.0;
-const BOTTOM: f64 = 74.0;
-const TOP: f64 = 26.0;
 const RIGHT: f64 = 20.0;
+const BOTTOM: f64 = 356.0;
 /// Size of the letters, and height of a line of a label.
 const LETTERS: f64 = 12.0;
 const LINE: f64 = 13.0;
-
-/// Powers of ten from left to right and from the bottom up.
-struct Axes {
-    across: (f64, f64),
-    up: (f64, f64),
-}
-
-impl Axes {
-    /// Those that hold every point and the highest roof.
-    fn around(points: &[Point], highest: f64, bandwidth: f64) -> Self {
-        // The ridge is what the points are seen against.
-        let ridge = highest / bandwidth;
-        Self {
-            across: decades(points.iter().map(|point| point.intensity).chain([ridge / 2.0, ridge * 2.0])),
-            up: decades(points.iter().map(|point| point.rate).chain([highest])),
-        }
-    }
-
-    fn x(&self, value: f64) -> f64 {
-        let (low, high) = self.across;
-        LEFT + (WIDTH - LEFT - RIGHT) * (value.log10() - low) / (high - low)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let (low, high) = self.up;
-        TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value.log10() - low) / (high - low))
-    }
-
-    /// A line for every power of ten, and what the axes are.
-    fn grid(&self) -> String {
-        let mut svg = String::new();
-        // Writing to a string cannot fail.
-        for power in (self.across.0 as i32)..=(self.across.1 as i32) {
-            let at = self.x(10f64.powi(power));
-            let _ = writeln!(
-                svg,
-                "<line x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{:.1}\" class=\"g\"/>\
-                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"m\">{}</text>",
-                HEIGHT - BOTTOM,
-                HEIGHT - BOTTOM + 16.0,
-                tick(power)
-            );
-        }
-        for power in (self.up.0 as i32)..=(self.up.1 as i32) {
-            let at = self.y(10f64.powi(power));
-            let _ = writeln!(
-                svg,
-                "<line x1=\"{LEFT}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\" class=\"g\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"m\">{}FLOP/s</text>",
-                WIDTH - RIGHT,
-                LEFT - 6.0,
-                at + 4.0,
-                tick(power)
-            );
-        }
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"t\">arithmetic intensity, FLOPs per byte</text>",
-            f64::midpoint(LEFT, WIDTH - RIGHT),
-            HEIGHT - BOTTOM + 34.0
-        );
-        let _ = writeln!(svg, "<text x=\"0\" y=\"14\" class=\"t\">FLOP/s reached</text>");
-        svg
-    }
-}
 
 /// The chart. Absent where the peaks are unknown or nothing has both FLOPs and bytes.
 pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<String> {
@@ -106,14 +39,10 @@ pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<S
     if points.is_empty() {
         return None;
     }
-    let axes = Axes::around(&points, highest, bandwidth);
-    let (x, y) = (|value| axes.x(value), |value| axes.y(value));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"roofline\" \
-         font-family=\"sans-serif\" font-size=\"{LETTERS}\">\n{}",
-        axes.grid()
-    );
-    let start = 10f64.powf(axes.across.0).max(10f64.powf(axes.up.0) / bandwidth);
+    let plot = plot(&points, highest, bandwidth);
+    let (x, y) = (|value| plot.x(value), |value| plot.y(value));
+    let mut svg = plot.grid();
+    let start = plot.across.scale.low.max(plot.up.as_ref().map_or(0.0, |up| up.scale.low) / bandwidth);
     // Writing to a string cannot fail.
     for peak in &peaks {
         let flops = peak.flops.get();
@@ -124,7 +53,7 @@ pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<S
             y(start * bandwidth),
             x(flops / bandwidth),
             y(flops),
-            x(10f64.powf(axes.across.1)),
+            x(plot.across.scale.high),
             y(flops),
             escape(&roof(peak)),
             escape(&peak.source)
@@ -146,15 +75,7 @@ pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<S
         if point.weight.is_some() {
             let _ = write!(hint, ", {} {}", percent(point.weight), point.kind.whole());
         }
-        let _ = writeln!(
-            svg,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\" class=\"{}\"><title>{}</title></circle>",
-            x(point.intensity),
-            y(point.rate),
-            radius(point),
-            point.kind.class(),
-            escape(&hint)
-        );
+        svg += &plot.dot((point.intensity, point.rate), radius(point), point.kind.class(), &hint);
     }
     let roofs: Vec<[f64; 4]> = peaks
         .iter()
@@ -167,7 +88,27 @@ pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<S
         .filter(|point| point.kind == Kind::Stage)
         .map(|point| (point.name.as_str(), [x(point.intensity), y(point.rate), radius(point)]))
         .collect();
-    Some(svg + &labels(&named, &roofs) + &key(&points) + "</svg>\n")
+    let drawn = Kind::ALL.into_iter().filter(|kind| points.iter().any(|point| point.kind == *kind));
+    let key: Vec<_> = drawn.map(|kind| (kind.class().to_owned(), kind.name().to_owned())).collect();
+    Some(drawing("roofline", plot.bottom(), &(svg + &labels(&named, &roofs)), &key, LEFT))
+}
+
+/// Powers of ten around every point and the highest roof.
+fn plot(points: &[Point], highest: f64, bandwidth: f64) -> Plot {
+    // The ridge is what the points are seen against.
+    let ridge = highest / bandwidth;
+    let across = Scale::decades(points.iter().map(|point| point.intensity).chain([ridge / 2.0, ridge * 2.0]));
+    let up = Scale::decades(points.iter().map(|point| point.rate).chain([highest]));
+    let number: Words = |value| FlopsPerByte::new(value).to_string();
+    let rate: Words = |value| FlopsPerSecond::new(value).to_string();
+    Plot {
+        left: LEFT,
+        top: TOP,
+        width: WIDTH - LEFT - RIGHT,
+        height: BOTTOM - TOP,
+        across: Axis::new("arithmetic intensity", across, number),
+        up: Some(Axis::new("FLOP/s reached", up, rate)),
+    }
 }
 
 /// Where the roofs come from, each with its source.
@@ -194,25 +135,6 @@ fn apart(heights: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Which colour is what, for the kinds that are drawn.
-fn key(points: &[Point]) -> String {
-    let (mut text, mut at) = (String::new(), LEFT);
-    for kind in Kind::ALL.into_iter().filter(|kind| points.iter().any(|point| point.kind == *kind)) {
-        let _ = writeln!(
-            text,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\" class=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"m\">{}</text>",
-            at + 5.0,
-            HEIGHT - 14.0,
-            kind.class(),
-            at + 15.0,
-            HEIGHT - 10.0,
-            kind.name()
-        );
-        at += 36.0 + width(kind.name(), LETTERS);
-    }
-    text
-}
-
 fn radius(point: &Point) -> f64 {
     3.0 + 9.0 * point.weight.unwrap_or_default().clamp(0.0, 1.0).sqrt()
 }
@@ -237,7 +159,7 @@ fn labels(points: &[(&str, [f64; 3])], taken: &[[f64; 4]]) -> String {
         };
         let free = |(left, top): &(f64, f64)| {
             let own = [*left, *top, left + wide, top + LINE];
-            let inside = own[0] >= LEFT && own[1] >= TOP && own[2] <= WIDTH && own[3] <= HEIGHT - BOTTOM;
+            let inside = own[0] >= LEFT && own[1] >= TOP && own[2] <= WIDTH && own[3] <= BOTTOM;
             inside
                 && taken
                     .iter()
@@ -253,24 +175,6 @@ fn labels(points: &[(&str, [f64; 3])], taken: &[[f64; 4]]) -> String {
         let _ = writeln!(text, "<text x=\"{left:.1}\" y=\"{:.1}\" class=\"t\">{}</text>", top + 10.0, escape(name));
     }
     text
-}
-
-/// Whole powers of ten around the values.
-fn decades(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
-    let low = values.clone().fold(f64::INFINITY, f64::min).log10().floor();
-    let high = values.fold(f64::NEG_INFINITY, f64::max).log10().ceil();
-    (low, if high > low { high } else { low + 1.0 })
-}
-
-/// A power of ten with its prefix.
-fn tick(power: i32) -> String {
-    let prefixes = ["", "k", "M", "G", "T", "P", "E"];
-    match usize::try_from(power.div_euclid(3)).ok().and_then(|index| prefixes.get(index)) {
-        Some(prefix) => format!("{} {prefix}", 10i32.pow(power.rem_euclid(3).unsigned_abs())),
-        None if power == -1 => "0.1 ".to_owned(),
-        None if power == -2 => "0.01 ".to_owned(),
-        None => format!("1e{power} "),
-    }
 }
 
 #[cfg(test)]

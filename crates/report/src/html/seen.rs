@@ -6,20 +6,19 @@ use types::{AnalyticReport, ModuleSummary, Nanos, Stage};
 use super::documents::Documents;
 
 use crate::pages::run::imported_facts;
-use crate::render::html_line;
 use crate::render::text::{capital, code, prose};
 use crate::words::number::{count, milliseconds, percent, time_share};
 
 /// A device that is idle for longer than this share of its time is said to be idle rather than busy.
 const MUCH_IDLE: f64 = 0.2;
 
-/// The sentence above the pictures of a section; empty where nothing stands out.
-pub(super) fn html(section: &str, run: &RunView<'_>, documents: &Documents<'_>) -> String {
-    let said = match section {
+/// The sentence above the pictures of a section, as Markdown; absent where nothing stands out.
+pub(super) fn of_section(section: &str, run: &RunView<'_>, documents: &Documents<'_>) -> Option<String> {
+    match section {
         "lost-time" => lost(run),
         "stages" => stages(run),
         "device-time" => device(run),
-        "treemap" => families(run),
+        "shares" => families(run),
         "critical-path" => critical(run),
         "steps" => steps(run),
         "repeats" => repeats(run),
@@ -30,8 +29,7 @@ pub(super) fn html(section: &str, run: &RunView<'_>, documents: &Documents<'_>) 
         "flame" => modules(run),
         "timeline" => timeline(run),
         _ => None,
-    };
-    said.map(|said| format!("<p class=\"seen\">{}</p>\n", html_line(&said))).unwrap_or_default()
+    }
 }
 
 /// `Decode takes 1.8 times its roofline time; launch overhead is 54.0% of its measured time.`
@@ -82,7 +80,7 @@ fn device(run: &RunView<'_>) -> Option<String> {
 fn families(run: &RunView<'_>) -> Option<String> {
     let most = run.kernels.families.iter().max_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)))?;
     let name = capital(crate::words::cause::family(most.family));
-    Some(format!("{name} take {} of the kernel time.", percent(Some(most.share?))))
+    Some(format!("{name}: {} of the kernel time.", percent(Some(most.share?))))
 }
 
 fn critical(run: &RunView<'_>) -> Option<String> {
@@ -177,11 +175,9 @@ mod tests {
     fn every_picture_of_the_sample_says_what_is_seen_in_it() {
         let metrics = crate::pages::run::sample::metrics();
         let view = analysis::view::run(&metrics);
-        for section in ["lost-time", "stages", "roofline"] {
-            let said = html(section, &view, &Documents::default());
-            assert!(said.starts_with("<p class=\"seen\">") && said.contains('%'), "{section}: {said}");
-        }
-        assert!(html("lost-time", &view, &Documents::default()).contains("times its roofline time"));
-        assert_eq!(html("inputs", &view, &Documents::default()), "");
+        let said = |section| of_section(section, &view, &Documents::default()).unwrap_or_default();
+        assert!(["lost-time", "stages", "roofline"].iter().all(|section| said(section).contains('%')));
+        assert!(said("lost-time").contains("times its roofline time"), "{}", said("lost-time"));
+        assert_eq!(said("inputs"), "");
     }
 }

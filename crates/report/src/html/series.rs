@@ -3,7 +3,8 @@
 use types::view::RunView;
 use types::{Bytes, Nanos, StepLabel};
 
-use super::chart::{Across, Line, lines};
+use super::plot::{Axis, Line, Scale, lines};
+use super::rows::nanoseconds;
 
 /// Devices drawn.
 const DEVICES: usize = 16;
@@ -17,22 +18,16 @@ pub(super) fn memory_charts(run: &RunView<'_>) -> Vec<(String, String)> {
             points: (memory.timeline.iter())
                 .filter_map(|point| Some((point.at_ns.get() as f64, value(point)?.get() as f64)))
                 .collect(),
-            stepped: true,
         };
         let drawn = [
             line("held by tensors", "l-0", &|point| Some(point.allocated_bytes)),
             line("reserved by the framework", "l-1", &|point| point.reserved_bytes),
         ];
         let rank = memory.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
-        Some((
-            format!("{rank}{}", memory.device),
-            lines(
-                "memory over the trace",
-                &drawn,
-                &Across { title: "time since the start of the trace", words: time, whole: false },
-                ("memory", bytes),
-            )?,
-        ))
+        let across =
+            |first, last| Axis::new("time since the start of the trace", Scale::between(first, last), nanoseconds);
+        let drawn = lines("memory over the trace", &drawn, across, ("memory", bytes), true)?;
+        Some((format!("{rank}{}", memory.device), drawn))
     };
     run.metrics.breakdown.device_memory.iter().take(DEVICES).filter_map(draw).collect()
 }
@@ -49,23 +44,14 @@ pub(super) fn step_chart(run: &RunView<'_>) -> Option<String> {
         name: name.to_owned(),
         class,
         points: shown.iter().enumerate().map(|(at, step)| (at as f64 + 1.0, value(step).get() as f64)).collect(),
-        stepped: false,
     };
     let mut drawn = vec![line("wall", "l-0", |step| step.wall_ns)];
     // A run on a processor has no device beside it.
     if !run.device_time.is_empty() {
         drawn.push(line("device", "l-1", |step| step.device_ns));
     }
-    lines(
-        "time of each step",
-        &drawn,
-        &Across { title: "step", words: |at| format!("{at:.0}"), whole: true },
-        ("time", time),
-    )
-}
-
-fn time(value: f64) -> String {
-    Nanos::new(value as i64).to_string()
+    let what = if decoding > 1 { "decode step" } else { "step" };
+    lines("time of each step", &drawn, |_, last| Axis::counted(what, last), ("time of a step", nanoseconds), false)
 }
 
 fn bytes(value: f64) -> String {

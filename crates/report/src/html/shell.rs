@@ -4,6 +4,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
 use crate::render::escape::escape;
+use crate::render::html_line;
 
 /// The style of pictures, which a file of one has too.
 pub(super) const PICTURE_STYLE: &str = concat!(include_str!("palette.css"), include_str!("picture.css"));
@@ -37,6 +38,16 @@ impl Section {
     pub(super) fn new(id: &'static str, title: &str, body: String) -> Self {
         Self { id, title: title.to_owned(), body, open: true }
     }
+
+    /// A picture, where there is one, below what is seen in it.
+    pub(super) fn drawn(id: &'static str, title: &str, seen: Option<String>, picture: Option<String>) -> Option<Self> {
+        Some(Self::new(id, title, self::seen(seen) + &figure("", &picture?)))
+    }
+}
+
+/// What is seen in a picture, in the notation of pages.
+pub(super) fn seen(said: Option<String>) -> String {
+    said.map(|said| format!("<p class=\"seen\">{}</p>\n", html_line(&said))).unwrap_or_default()
 }
 
 /// A picture, with a line above it where a section has several. On a phone it is wider than the page, so that keys must be able to
@@ -48,7 +59,7 @@ pub(super) fn figure(caption: &str, svg: &str) -> String {
 }
 
 /// The whole file. It asks for nothing: no font, no address, no picture but those it holds.
-pub(super) fn document(title: &str, top: &str, sections: &[Section], data: &[(&str, &str)]) -> String {
+pub(super) fn document(title: &str, top: &str, sections: &[Section], data: &[(&str, String)]) -> String {
     // Pictures of inputs are in the page itself, and no other is let in.
     let has_pictures = sections.iter().any(|section| section.body.contains("<img "));
     let pictures = if has_pictures { "img-src data:; " } else { "" };

@@ -1,7 +1,9 @@
 //! The first screen: what happened in one sentence, five numbers, and the answers to four questions.
 
+use std::borrow::Cow;
+
 use types::view::RunView;
-use types::{Latency, Quantile};
+use types::{Latency, Quantile, RunManifest};
 
 use super::answers::{self, Answer, answers};
 use crate::pages::run::{device, headline, imported_facts, model, serving};
@@ -15,9 +17,8 @@ const NUMBERS: usize = 5;
 const TITLE: usize = 80;
 
 /// What the page shows first.
+#[derive(Default)]
 pub(super) struct FirstScreen {
-    /// The title of the page.
-    pub(super) title: String,
     /// What happened, as Markdown.
     pub(super) headline: String,
     /// The parts of the page that it is taken from, the best first.
@@ -29,7 +30,6 @@ pub(super) struct FirstScreen {
 /// That of a run.
 pub(super) fn of_run(run: &RunView<'_>) -> FirstScreen {
     FirstScreen {
-        title: title(run),
         // The first answer below says where the latency goes.
         headline: run.serving.as_ref().map_or_else(|| headline(run), |view| format!("**{}**", serving::answer(view))),
         source: verdict_source(run),
@@ -38,11 +38,23 @@ pub(super) fn of_run(run: &RunView<'_>) -> FirstScreen {
     }
 }
 
-fn title(run: &RunView<'_>) -> String {
-    match run.commands.as_slice() {
-        [] => format!("{} on {}", model(run.metrics), device(run.metrics)),
-        [command] => format!("Profile of {}", shortened(&command.facts.command)),
-        commands => format!("Profile of {} commands", commands.len()),
+/// What the page is called. What nobody named is told by its file.
+pub(super) fn title(run: &RunView<'_>, manifest: Option<&RunManifest>) -> String {
+    let sources = run.metrics.conditions.trace.as_ref().map(|trace| trace.sources.as_slice()).unwrap_or_default();
+    let unnamed = run.metrics.run.model.is_none() && imported_facts(run.metrics).is_some();
+    let on = device(run.metrics);
+    let command = manifest.map(|manifest| manifest.command.as_slice()).unwrap_or_default();
+    let program = command.iter().position(|word| word == "--").map(|place| command[place + 1..].join(" "));
+    let program = program.filter(|_| run.metrics.run.model.is_none() && run.metrics.run.engine == "command");
+    match (run.commands.as_slice(), sources) {
+        ([], [first, rest @ ..]) if unnamed => {
+            let file = first.path.rsplit('/').next().unwrap_or_default();
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            format!("{file}{more} on {on}")
+        }
+        ([], _) => format!("{} on {on}", program.as_deref().map_or(model(run.metrics).to_owned(), shortened)),
+        ([command], _) => format!("Profile of {}", shortened(&command.facts.command)),
+        (commands, _) => format!("Profile of {} commands", commands.len()),
     }
 }
 
@@ -57,20 +69,20 @@ fn shortened(command: &str) -> String {
 
 /// Sentence, numbers and answers. `find` picks the anchor that the page has.
 pub(super) fn html(screen: FirstScreen, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
-    let FirstScreen { headline, source, numbers, answers, .. } = screen;
+    let FirstScreen { headline, source, numbers, answers } = screen;
     let number = |Number { name, value, origin, source }: Number| {
         let value = match find(source) {
             Some(anchor) => format!("<a href=\"#{anchor}\">{}</a>", escape(&value)),
             None => escape(&value),
         };
-        format!("<div><dt>{name}</dt><dd>{value}</dd><dd class=\"m\">{origin}</dd></div>\n")
+        format!("<div><dt>{}</dt><dd>{value}</dd><dd class=\"m\">{}</dd></div>\n", escape(&name), escape(&origin))
     };
     let numbers: String = numbers.into_iter().take(NUMBERS).map(number).collect();
-    let source = match find(source) {
-        Some(anchor) => format!("<p class=\"m source\"><a href=\"#{anchor}\">Source of these numbers</a></p>\n"),
-        None => String::new(),
-    };
-    let mut text = format!("<div class=\"verdict\"><p>{}</p>\n{source}</div>\n", html_line(&headline));
+    let source = find(source).map(|anchor| format!(" <a class=\"source\" href=\"#{anchor}\">Source</a>"));
+    let mut text = String::new();
+    if !headline.is_empty() {
+        text += &format!("<p class=\"verdict\">{}{}</p>\n", html_line(&headline), source.unwrap_or_default());
+    }
     if !numbers.is_empty() {
         text += &format!("<dl class=\"numbers\">\n{numbers}</dl>\n");
     }
@@ -92,10 +104,21 @@ fn verdict_source(run: &RunView<'_>) -> &'static [&'static str] {
 
 /// A number, with where it is from and the part of the page that it is taken from.
 pub(super) struct Number {
-    pub(super) name: &'static str,
-    pub(super) value: String,
-    pub(super) origin: &'static str,
-    pub(super) source: &'static [&'static str],
+    name: Cow<'static, str>,
+    value: String,
+    origin: Cow<'static, str>,
+    source: &'static [&'static str],
+}
+
+impl Number {
+    pub(super) fn new(
+        name: impl Into<Cow<'static, str>>,
+        value: impl ToString,
+        origin: impl Into<Cow<'static, str>>,
+        source: &'static [&'static str],
+    ) -> Self {
+        Self { name: name.into(), value: value.to_string(), origin: origin.into(), source }
+    }
 }
 
 /// What is known of the run, the most asked for first.
@@ -109,10 +132,8 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
     const RUNS: &[&str] = &["report"];
     let (rates, used) = (&run.metrics.times.throughput, &run.metrics.utilisation);
     let mut found = Vec::new();
-    let mut add = |name, value: Option<String>, origin, source| {
-        if let Some(value) = value {
-            found.push(Number { name, value, origin, source });
-        }
+    let mut add = |name: &'static str, value: Option<String>, origin: &'static str, source| {
+        found.extend(value.map(|value| Number::new(name, value, origin, source)));
     };
     if let [command] = run.commands.as_slice() {
         let times = command.facts.wall_ms.as_ref();
@@ -138,7 +159,7 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         let name = if steps.steps > 1 { "device time per step, mean" } else { "device time of the step" };
         add(name, steps.mean_ns.map(|time| time.to_string()), "measured", STEPS);
         let rate = steps.tokens_per_second.map(tokens_per_second);
-        add("throughput in steps", rate, "measured, per second of device time", STEPS);
+        add("throughput in steps", rate, "measured, per second of wall time", STEPS);
     }
     // A serving engine is recorded for longer than its steps take: what the device does around them is no answer.
     if let [time] = run.device_time.as_slice()
@@ -155,7 +176,12 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         let longest = run.device_time.iter().map(|device| device.time.span_ns).max();
         add("recorded", longest.map(|span| span.to_string()), "measured, longest device", DEVICE);
     }
-    add("kernel time", (run.kernels.calls > 0).then(|| run.kernels.total_ns.to_string()), "measured", KERNELS);
+    add(
+        "kernel time",
+        (run.kernels.calls > 0).then(|| run.kernels.total_ns.to_string()),
+        "measured, all streams",
+        KERNELS,
+    );
     add("kernels", (run.kernels.calls > 0).then(|| crate::grouped(run.kernels.calls)), "counted", KERNELS);
     found
 }

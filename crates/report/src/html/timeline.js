@@ -429,11 +429,21 @@
       }
     } else part(".tracks")?.remove();
 
-    const legend = part(".legend");
-    for (const { name, label: text } of data.classes.filter((one) => one.label)) {
+    // The legend is in the order of the lanes, and what takes most time of each kind comes first.
+    const kinds = ["stages", "steps", "kernels", "idle", "ranges", "operators", "calls"];
+    const entries = data.classes.map((one) => ({ ...one, kind: kinds.length, time: 0 }));
+    for (const lane of lanes) {
+      lane.names.forEach((name, index) => {
+        const entry = entries[classOf(name)];
+        entry.kind = Math.min(entry.kind, kinds.indexOf(lane.isDevice ? "kernels" : lane.kind));
+        entry.time += lane.length[index];
+      });
+    }
+    entries.sort((one, other) => one.kind - other.kind || other.time - one.time);
+    for (const { name, label: text } of entries.filter((one) => one.label)) {
       const swatch = element("i");
       swatch.style.background = colourOf(name);
-      legend?.append(element("li", swatch, text));
+      part(".legend").append(element("li", swatch, text));
     }
 
     new ResizeObserver(redraw).observe(canvas);

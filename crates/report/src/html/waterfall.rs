@@ -12,7 +12,7 @@ use crate::words::number::{count, percent, time_share};
 const CAUSES: usize = 10;
 
 /// One drawing per stage whose roofline time and causes are known and add up; others are left out.
-pub(super) fn waterfalls(run: &RunView<'_>) -> Vec<(Stage, String)> {
+pub(super) fn waterfalls(run: &RunView<'_>) -> Vec<(String, String)> {
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let drawn = top.filter_map(|view| {
         let stage = view.stage;
@@ -20,7 +20,7 @@ pub(super) fn waterfalls(run: &RunView<'_>) -> Vec<(Stage, String)> {
         let steps = steps(run, stage.name, wall, least)?;
         let axis = format!("time of {}, {}", stage.name, count(stage.instances, "instance"));
         let title = format!("{} from roofline to measured", stage.name);
-        Some((stage.name, rows(&title, &steps, (&axis, nanoseconds))))
+        Some((stage.name.to_string(), rows(&title, &steps, (&axis, nanoseconds))?))
     });
     drawn.collect()
 }
@@ -41,7 +41,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
         let figure = format!("{time} ({})", percent(time_share(time, wall)));
         let hint = format!("{name}: {figure}");
         let [from, to] = [from, from + time].map(|at| at.get() as f64);
-        Row { name, bars: vec![Bar { from, to, class: class.to_owned(), hint, interval: None }], figure }
+        Row { name, bars: vec![Bar::new(to, class, hint).starting(from)], figure }
     };
     let mut steps = vec![step("roofline time".to_owned(), Nanos::ZERO, least, "c-least")];
     let mut at = least;

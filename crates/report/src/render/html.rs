@@ -103,7 +103,7 @@ mod tests {
         let mut table = Table::new("name | >time");
         table.row(["`k`", "5 ms"]);
         page.table(&table);
-        let shown = page.html("r");
+        let shown = page.html_below("r", "");
         assert!(!shown.contains("Title"), "{shown}");
         assert!(shown.contains("<h3 id=\"r-part\">Part (measured)</h3>"), "{shown}");
         assert!(shown.contains("<strong>So</strong> it is <code>a&lt;b&gt;</code>"), "{shown}");
@@ -118,7 +118,7 @@ mod tests {
     fn headings_of_the_same_words_have_different_anchors() {
         let mut page = Page::new("");
         ["A `b`", "A b (c)", "<i>"].iter().for_each(|heading| page.heading(heading));
-        let shown = page.html("r");
+        let shown = page.html_below("r", "");
         let anchors = ["id=\"r-a-b\"", "id=\"r-a-b-2\"", "id=\"r-i\""];
         assert!(anchors.iter().all(|anchor| shown.matches(anchor).count() == 1), "{shown}");
     }
@@ -127,7 +127,7 @@ mod tests {
     fn what_a_trace_calls_itself_stays_text() {
         let mut page = Page::new("");
         page.paragraph(&prose("a <script>alert(1)</script> [x](javascript:alert(1)) <img src=x onerror=y>"));
-        let shown = page.html("r");
+        let shown = page.html_below("r", "");
         assert!(!shown.contains("<script") && !shown.contains("<img") && !shown.contains("href"), "{shown}");
     }
 }

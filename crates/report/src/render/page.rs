@@ -109,14 +109,10 @@ impl Page {
         terminal::blocks(&self.blocks)
     }
 
-    /// The same below what says its callouts of a title already.
+    /// The page without its title as HTML, below what says its callouts of a title already. The anchor of a heading is `prefix` and
+    /// its words up to a bracket.
     pub(crate) fn html_below(&self, prefix: &str, said: &str) -> String {
         let is_said = |block: &&Block| matches!(block, Block::Callout { title, .. } if *title == said);
         html::blocks(&self.blocks.iter().filter(|block| !is_said(block)).cloned().collect::<Vec<_>>(), prefix)
-    }
-
-    /// The page without its title as HTML. The anchor of a heading is `prefix` and its words up to a bracket.
-    pub(crate) fn html(&self, prefix: &str) -> String {
-        html::blocks(&self.blocks, prefix)
     }
 }

@@ -197,7 +197,7 @@ pub fn keep_layouts(sweep: &CapacitySweep, config_yaml: &str, request: RunReques
     let EndedRun { folder, .. } = run(request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json(JSON, sweep)?;
-        folder.write_file(CHART, report::pages::capacity::layouts_chart(sweep).as_bytes())?;
+        folder.write_file(CHART, report::html::layouts_chart(sweep).as_bytes())?;
         folder.write_file(PAGE, report::pages::capacity::layouts_page(sweep, JSON, CHART).markdown().as_bytes())?;
         let html = report::html::layouts_page(sweep, Some(folder.manifest()), [JSON, CHART]);
         folder.write_file("report.html", html.as_bytes())?;

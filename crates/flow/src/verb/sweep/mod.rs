@@ -298,7 +298,7 @@ fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watc
     let sweep = plan.run(watch)?;
     folder.write_json(JSON, &sweep)?;
     folder.write_file(CSV, report::pages::sweep::csv(&sweep).as_bytes())?;
-    folder.write_file(CHART, report::pages::sweep::chart(&sweep).as_bytes())?;
+    folder.write_file(CHART, report::html::sweep_chart(&sweep).as_bytes())?;
     folder.write_file(PAGE, report::pages::sweep::page(&sweep, CSV, CHART).markdown().as_bytes())?;
     let html = report::html::sweep_page(&sweep, Some(folder.manifest()));
     folder.write_file(HTML, html.as_bytes())?;

@@ -118,7 +118,7 @@ pub(super) fn device_count(workload: &WorkloadProfile) -> String {
 }
 
 /// How many sequences of the workload's length fit, on one line; absent without a KV cache.
-pub(super) fn sequences(report: &AnalyticReport) -> Option<String> {
+pub(crate) fn sequences(report: &AnalyticReport) -> Option<String> {
     let (need, workload) = (&report.memory, &report.workload);
     let (fit, each) = (need.sequences_that_fit?, need.kv_bytes_per_token?);
     let later = need.kv_bytes_per_token_later.map(|later| format!(", {later} once its windows are full"));
@@ -147,7 +147,8 @@ pub(super) fn meaning(report: &AnalyticReport) -> String {
     format!("roofline times at the device's peak rates{launch}")
 }
 
-fn times(report: &AnalyticReport) -> String {
+/// How long it takes at the device's peak rates, in bold.
+pub(crate) fn times(report: &AnalyticReport) -> String {
     let total = milliseconds(report.predicted_total_time_ms);
     let mut text = format!("**The roofline time on {} is {total}", prose(&report.device.name));
     if let Some(prediction) = prediction(report) {
@@ -164,7 +165,8 @@ fn times(report: &AnalyticReport) -> String {
     text + ".**"
 }
 
-fn stage_shares(report: &AnalyticReport) -> Option<String> {
+/// What each stage takes of that, and what limits it.
+pub(crate) fn stage_shares(report: &AnalyticReport) -> Option<String> {
     let stages = stages::ordered(report);
     let clause = |name: &str| {
         let cost = stages.iter().find(|stage| stage.name == name)?.cost;
@@ -189,7 +191,8 @@ fn work(report: &AnalyticReport) -> Option<String> {
     ))
 }
 
-fn longest_modules(report: &AnalyticReport) -> Option<String> {
+/// The modules that take most of it.
+pub(crate) fn longest_modules(report: &AnalyticReport) -> Option<String> {
     let part = |role: &ModuleRole| percent(share(role.time_ms, report.predicted_total_time_ms));
     let named = |role: &ModuleRole| format!("{} ({})", code(&role.name), part(role));
     let names: Vec<_> = modules::by_time(report, NAMED_MODULES).iter().take(NAMED_MODULES).map(named).collect();

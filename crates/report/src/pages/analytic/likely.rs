@@ -32,14 +32,15 @@ pub(super) fn basis(report: &AnalyticReport) -> Option<String> {
 }
 
 /// The largest parts of each stage in the usual mode.
-pub(super) fn largest(report: &AnalyticReport) -> Option<String> {
+pub(crate) fn largest(report: &AnalyticReport) -> Option<String> {
     let usual = usual(report)?;
     let stages = [("prefill", &usual.prefill_contributions), ("decode", &usual.decode_contributions)];
     let known = stages.into_iter().filter(|(_, parts)| !parts.is_empty());
     Some(known.map(|(stage, parts)| format!("of {stage}: {}", self::parts(parts))).collect::<Vec<_>>().join("; "))
 }
 
-fn usual(report: &AnalyticReport) -> Option<&ModeForecast> {
+/// The forecast in the mode that is usual.
+pub(crate) fn usual(report: &AnalyticReport) -> Option<&ModeForecast> {
     let forecast = report.forecast.as_ref()?;
     forecast.modes.iter().find(|mode| mode.mode == forecast.mode)
 }
@@ -112,7 +113,8 @@ pub(super) fn measured(page: &mut Page, report: &AnalyticReport) {
 /// Rows of predicted and measured parts on the page; the report has all.
 const MOST_PARTS: usize = 60;
 
-fn name(mode: ExecutionMode) -> &'static str {
+/// What a mode is called.
+pub(crate) fn name(mode: ExecutionMode) -> &'static str {
     match mode {
         ExecutionMode::Eager => "eager",
         ExecutionMode::Compiled => "compiled",

@@ -12,8 +12,9 @@ mod stages;
 mod summary;
 mod terminal;
 
-pub(crate) use headline::{model, of_forecast, paragraph, workload};
+pub(crate) use headline::{longest_modules, model, of_forecast, sequences, stage_shares, times, workload};
 pub use layer::{file_name, layer_page};
+pub(crate) use likely::{largest, name as mode_name, usual};
 pub(crate) use modules::{ModuleRole, by_time};
 pub(crate) use stages::{StageRow, ordered};
 pub(crate) use summary::assumption;

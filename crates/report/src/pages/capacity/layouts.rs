@@ -59,7 +59,7 @@ fn head(page: &mut Page, sweep: &CapacitySweep) {
 }
 
 /// `workload.parallel.tensor=2 on h200: 3 servers, 6 devices`.
-fn best(sweep: &CapacitySweep) -> Option<String> {
+pub(crate) fn best(sweep: &CapacitySweep) -> Option<String> {
     let point = sweep.points.iter().find(|point| Some(point.point) == sweep.best)?;
     let figures = point.figures.as_ref()?;
     let devices = figures.devices_needed?;
@@ -75,7 +75,7 @@ fn best(sweep: &CapacitySweep) -> Option<String> {
     ))
 }
 
-pub(super) fn described(sweep: &CapacitySweep, point: &LayoutPoint) -> String {
+pub(crate) fn described(sweep: &CapacitySweep, point: &LayoutPoint) -> String {
     let set = |axis: &types::SweepAxis| Some(format!("{}={}", short(&axis.key), value(point.settings.get(&axis.key)?)));
     prose(&sweep.axes.iter().filter_map(set).collect::<Vec<_>>().join(", "))
 }

@@ -1,12 +1,11 @@
 //! The forecast of a load on a server, for a terminal and as a page.
 
 mod figures;
-mod frontier;
 mod layouts;
 #[cfg(test)]
 pub(crate) mod sample;
 
-pub use frontier::layouts_chart;
+pub(crate) use layouts::{best, described};
 pub use layouts::{layouts_page, layouts_terminal};
 
 use types::{Capacity, CapacityAssumption, LoadMoment, Origin, SimulatedServer};

@@ -8,6 +8,6 @@ mod phrase;
 pub(crate) mod sample;
 
 pub(crate) use caveats::{Comparability, caveats, comparability};
-pub(crate) use page::verdicts_page;
+pub(crate) use page::conclusions;
 pub use page::{page, stages_terminal, terminal};
-pub(crate) use phrase::name;
+pub(crate) use phrase::{depth, name};

@@ -120,13 +120,7 @@ fn conclusions_page(comparison: &Comparison) -> Page {
 }
 
 /// What changed, and how the gate ended.
-pub(crate) fn verdicts_page(comparison: &Comparison) -> Page {
-    let mut page = Page::new("Comparison");
-    page.list(conclusions(comparison));
-    page
-}
-
-fn conclusions(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn conclusions(comparison: &Comparison) -> Vec<String> {
     let mut conclusions: Vec<_> = phrase::conclusions(comparison).iter().map(|line| prose(line)).collect();
     if let Some(gate) = &comparison.gate {
         conclusions.push(phrase::gate(gate));

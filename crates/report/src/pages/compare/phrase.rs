@@ -258,7 +258,7 @@ pub(super) fn gate(gate: &Gate) -> String {
 }
 
 /// How deep a stage is nested.
-pub(super) fn depth(change: &Change) -> usize {
+pub(crate) fn depth(change: &Change) -> usize {
     let stage = Stage::ALL.into_iter().find(|stage| stage.name() == change.name);
     std::iter::successors(stage, |stage| stage.parent()).count().saturating_sub(1)
 }

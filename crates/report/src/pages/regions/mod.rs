@@ -13,6 +13,7 @@ mod terminal;
 mod value;
 
 pub use kernels::kernels_csv;
+pub(crate) use overview::caveats;
 pub use overview::overview_page;
 pub use region::region_page;
 pub use sections::sections_text;

@@ -1,10 +1,11 @@
 //! `ncu/regions/report.md`: every region, what was asked for, and what is outside.
 
-use types::{Nanos, Region, RegionReport, RegionSelection, Severity};
+use types::{Nanos, QualityCounter, Region, RegionReport, RegionSelection, Severity};
 
 use super::parts::{by_part, metrics, modelled, roofline, section, section_title, sentence, totals};
 use super::value::instances;
-use crate::render::text::{self, capital, code, codes, link, prose};
+use crate::pages::run::findings::finished;
+use crate::render::text::{capital, code, codes, link, prose};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
 use crate::words::counter_rows::title;
@@ -25,6 +26,10 @@ pub fn overview_page(report: &RegionReport) -> Page {
         apart(&mut page, report);
     }
     selection(&mut page, report);
+    if grave(report).next().is_some() {
+        page.heading("Data quality");
+        page.list(grave(report).map(|one| format!("{}. {}", counted(one), finished(&one.remedy))));
+    }
     page
 }
 
@@ -32,13 +37,17 @@ pub fn overview_page(report: &RegionReport) -> Page {
 pub(crate) fn caveats(report: &RegionReport) -> Vec<String> {
     let replayed = "Counters were read while kernels were replayed, so times are not those of a plain run.".to_owned();
     let mut lines: Vec<String> = (!report.regions.is_empty()).then_some(replayed).into_iter().collect();
-    let ended = |text: &str| capital(&text::sentence(text.trim_end_matches('.'))) + ".";
-    lines.extend(report.notes.iter().map(|note| ended(note)));
-    let grave = report.quality.iter().filter(|one| one.severity > Severity::Info);
-    lines.extend(
-        grave.map(|one| format!("{}: {}. {}", capital(&title(&one.counter)), grouped(one.value), ended(&one.remedy))),
-    );
+    lines.extend(report.notes.iter().map(|note| finished(note)));
+    lines.extend(grave(report).map(|one| format!("{} (see \"Data quality\").", counted(one))));
     lines
+}
+
+fn grave(report: &RegionReport) -> impl Iterator<Item = &QualityCounter> {
+    report.quality.iter().filter(|one| one.severity > Severity::Info)
+}
+
+fn counted(counter: &QualityCounter) -> String {
+    format!("{}: {}", capital(&title(&counter.counter)), grouped(counter.value))
 }
 
 fn introduction(report: &RegionReport) -> String {
@@ -110,7 +119,7 @@ fn one(page: &mut Page, report: &RegionReport, region: &Region) {
         return page.paragraph("Totals over processes and devices are switched off; see the parts below.");
     };
     page.paragraph(&sentence(report, found));
-    metrics(page, &report.metrics, found);
+    metrics(page, report, found);
     for one in &found.sections {
         page.paragraph(&format!("**{}**", section_title(one)));
         page.table(&section(one));

@@ -13,11 +13,18 @@ pub(super) fn totals(region: &Region) -> Option<&RegionTotals> {
     region.aggregate.as_ref()
 }
 
-/// The configured metrics of one set of totals: those that were read as a table, the others by name.
-pub(super) fn metrics(page: &mut Page, rules: &[MetricRule], totals: &RegionTotals) {
+/// The configured metrics of one set of totals: those that were read as a table; of the others, those that other regions have.
+pub(super) fn metrics(page: &mut Page, report: &RegionReport, totals: &RegionTotals) {
     let mut table = Table::new("metric | >inclusive | >exclusive | rule");
     let mut lacking = Vec::new();
-    for rule in rules {
+    let all = || {
+        report.regions.iter().flat_map(|region| region.parts.iter().map(|part| &part.totals).chain(&region.aggregate))
+    };
+    let is_read = |rule: &&MetricRule| {
+        let mut found = all().filter_map(|totals| totals.metrics.get(&rule.name));
+        found.any(|found| found.inclusive.or(found.exclusive).is_some())
+    };
+    for rule in report.metrics.iter().filter(is_read) {
         let unit = rule.unit.as_deref().unwrap_or_default();
         let found = totals.metrics.get(&rule.name);
         let [inclusive, exclusive] = [found.and_then(|found| found.inclusive), found.and_then(|found| found.exclusive)];

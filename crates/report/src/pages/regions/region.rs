@@ -22,7 +22,7 @@ pub fn region_page(report: &RegionReport, region: &Region) -> Page {
             page.paragraph(&sentence(report, found));
             if !report.metrics.is_empty() {
                 page.heading("Metrics");
-                metrics(&mut page, &report.metrics, found);
+                metrics(&mut page, report, found);
             }
             for one in &found.sections {
                 page.heading(&section_title(one));
@@ -38,7 +38,7 @@ pub fn region_page(report: &RegionReport, region: &Region) -> Page {
                 let device = part.device.as_ref().map_or("an unnamed device".to_owned(), ToString::to_string);
                 page.heading(&format!("{process} on {device}"));
                 page.paragraph(&sentence(report, &part.totals));
-                metrics(&mut page, &report.metrics, &part.totals);
+                metrics(&mut page, report, &part.totals);
                 for one in &part.totals.sections {
                     page.paragraph(&format!("**{}**", section_title(one)));
                     page.table(&section(one));

@@ -111,9 +111,10 @@ fn claim(view: &FindingView<'_>) -> Option<String> {
     Some(format!("{}.", sentence(view.finding.evidence.first()?).trim_end_matches('.')))
 }
 
-/// The finding to act on first.
-pub(crate) fn first<'a>(run: &'a RunView<'a>) -> Option<&'a FindingView<'a>> {
-    advice(run).first().map(|one| one.findings[0])
+/// What is wrong, in a sentence, and what to do in order, each with what that gives.
+pub(crate) fn problem_and_steps(run: &RunView<'_>) -> (Option<String>, Vec<String>) {
+    let advice = advice(run);
+    (problem(run, &advice), advice.iter().map(Advice::said).collect())
 }
 
 /// What is wrong, in a sentence.

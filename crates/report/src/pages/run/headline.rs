@@ -1,10 +1,11 @@
 //! The run in a sentence or two, as its page begins.
 
+use types::Stage;
 use types::view::RunView;
 
-use super::phrase::imported_facts;
+use super::phrase::{imported_facts, stage};
 use super::{command, imported, serving};
-use crate::words::number::{milliseconds, percent, tokens_per_second};
+use crate::words::number::{count, milliseconds, percent, tokens_per_second};
 
 /// What matters first: of a command, of a load on a server, of files that another tool wrote, or of a model that was measured here.
 pub(crate) fn headline(run: &RunView<'_>) -> String {
@@ -27,7 +28,10 @@ fn measured(run: &RunView<'_>) -> String {
         (Some(first), _) => {
             let then = match (rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
                 (Some(step), Some(rate)) => format!("then {step} per token ({})", tokens_per_second(rate)),
-                _ => "no decode".to_owned(),
+                // Without the number of tokens, decode has a time and no rate.
+                _ => stage(metrics, Stage::Decode)
+                    .and_then(|decode| Some((decode.wall_ns?, count(decode.instances, "instance"))))
+                    .map_or("no decode".to_owned(), |(wall, runs)| format!("then decode for {wall} ({runs})")),
             };
             format!("**{first} to the first token (median per inference), {then}.**")
         }

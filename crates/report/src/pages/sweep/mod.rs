@@ -1,18 +1,16 @@
-//! A sweep written down: one line per point as CSV, a table for the terminal, a page and a chart.
+//! A sweep written down: one line per point as CSV, a table for the terminal and a page.
 
-mod chart;
 pub(crate) mod csv;
 mod markdown;
-mod panel;
 #[cfg(test)]
 pub(crate) mod sample;
-pub(crate) mod scale;
 mod series;
 mod table;
 mod terminal;
 
-pub use chart::chart;
 pub use csv::csv;
 pub use markdown::page;
+pub(crate) use series::Series;
+pub(crate) use table::short;
 pub use terminal::terminal;
-pub(crate) use terminal::{assumed, axes, stopped};
+pub(crate) use terminal::{assumed, axes, best, range, stopped};

@@ -9,32 +9,32 @@ use super::csv::value;
 use super::table::short;
 
 /// What one figure does along one axis.
-pub(super) struct Series {
+pub(crate) struct Series {
     /// The key of the axis; `hardware` where no setting has several values.
-    pub(super) axis: String,
+    pub(crate) axis: String,
     /// Where on the axis values stand, with their texts. Numbers stand where they are, anything else in order.
-    pub(super) ticks: Vec<(f64, String)>,
+    pub(crate) ticks: Vec<(f64, String)>,
     /// Whether the axis is one of numbers.
-    pub(super) numeric: bool,
-    pub(super) lines: Vec<SeriesLine>,
+    pub(crate) numeric: bool,
+    pub(crate) lines: Vec<SeriesLine>,
 }
 
 /// One combination of everything else.
-pub(super) struct SeriesLine {
-    pub(super) label: String,
-    pub(super) points: Vec<PlottedPoint>,
+pub(crate) struct SeriesLine {
+    pub(crate) label: String,
+    pub(crate) points: Vec<PlottedPoint>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PlottedPoint {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) fits: bool,
+pub(crate) struct PlottedPoint {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) fits: bool,
 }
 
 impl Series {
     /// Lines of `figure`; none where no point has it, or where there is nothing to draw a line along.
-    pub(super) fn new(sweep: &Sweep, figure: impl Fn(&SweepFigures) -> Option<f64>) -> Option<Self> {
+    pub(crate) fn new(sweep: &Sweep, figure: impl Fn(&SweepFigures) -> Option<f64>) -> Option<Self> {
         let (axis, values) = axis(sweep)?;
         let numeric = values.iter().all(Value::is_number);
         let place = |index: usize| values[index].as_f64().filter(|_| numeric).unwrap_or(index as f64);

@@ -7,7 +7,7 @@ use crate::render::Table;
 use crate::words::number::{grouped, known, milliseconds, rate};
 
 /// A key without the part that all keys have.
-pub(super) fn short(key: &str) -> &str {
+pub(crate) fn short(key: &str) -> &str {
     key.strip_prefix("workload.").unwrap_or(key)
 }
 
