@@ -10,22 +10,22 @@ use types::UserError;
 #[derive(Debug, clap::Args)]
 pub(crate) struct LoadArguments {
     /// Requests per second, or a range such as 2..20 that the load climbs [default: 4, unless --concurrency or --replay is given]
-    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["concurrency", "replay"])]
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_negative_numbers = true, conflicts_with_all = ["concurrency", "replay"])]
     rate: Option<Rate>,
     /// 1 for random arrivals (Poisson), less for bursts, more for even ones [default: 1]
-    #[arg(long, value_name = "SHAPE", value_parser = positive)]
+    #[arg(long, value_name = "SHAPE", value_parser = positive, allow_negative_numbers = true)]
     burstiness: Option<f64>,
     /// Requests arrive at equal intervals
     #[arg(long, conflicts_with = "burstiness")]
     constant: bool,
     /// Keep this many requests in flight instead of a rate
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     concurrency: Option<usize>,
     /// Tokens per prompt: a number, or a range such as 256..1024 [default: 512]
-    #[arg(long, value_name = "TOKENS", value_parser = lengths)]
+    #[arg(long, value_name = "TOKENS", value_parser = lengths, allow_negative_numbers = true)]
     input: Option<Lengths>,
     /// Tokens per output: a number, or a range such as 16..128 [default: 128]
-    #[arg(long, value_name = "TOKENS", value_parser = lengths)]
+    #[arg(long, value_name = "TOKENS", value_parser = lengths, allow_negative_numbers = true)]
     output: Option<Lengths>,
     /// Load to repeat: Mooncake JSONL, or CSV with time_s,input_tokens,output_tokens
     #[arg(long, alias = "load", value_name = "FILE", conflicts_with_all = ["input", "output", "burstiness", "constant"])]
@@ -73,7 +73,6 @@ impl LoadArguments {
                 .hint("--rate and --concurrency change when the requests of a file arrive"));
         }
         match (self.concurrency, self.rate) {
-            (Some(0), _) => Err(UserError::usage("--concurrency is at least 1")),
             (Some(concurrency), _) => Ok(Some(FileArrivals::Together(concurrency))),
             (None, Some(Rate::Steady(rate))) => Ok(Some(FileArrivals::At(rate))),
             (None, Some(Rate::Climbing { .. })) => {
@@ -131,6 +130,11 @@ fn rate(text: &str) -> Result<Rate, String> {
 /// A number above zero.
 pub(crate) fn positive(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|number: &f64| *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+/// A whole number above zero.
+pub(crate) fn whole(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
 }
 
 fn lengths(text: &str) -> Result<Lengths, String> {

@@ -249,7 +249,7 @@ fn the_requests_of_a_file_come_as_the_options_say_or_the_options_are_refused() {
         (&["--requests", "load.json", "--output", "5"], "--output has no effect on the requests of a results file"),
         (&["--requests", "load.json", "--seed", "5"], "--seed has no effect on the requests of a results file"),
         (&["--requests", "load.json", "--rate", "1..5"], "the requests of a results file have one rate"),
-        (&["--requests", "load.json", "--concurrency", "0"], "--concurrency is at least 1"),
+        (&["--requests", "load.json", "--concurrency", "0"], "expected a whole number above 0"),
         (&["--replay", "together.csv", "--sweep", "rate=1,2"], "all start at once"),
         (&["--sweep", "rate=1,2", "--sweep", "concurrency=1,2"], "are two loads"),
         (&["--kv-blocks", "1000000000"], "KV blocks of 16 tokens take"),
@@ -531,6 +531,64 @@ fn a_sweep_leaves_a_page_a_chart_and_a_document_that_validates() {
 }
 
 #[test]
+fn what_is_offered_in_place_of_a_server_that_is_too_small_fits() {
+    let scratch = Scratch::new();
+    for (model, device) in [("llama-3.1-70b", "a100-pcie-40gb"), ("qwen3-32b", "rtx-4090"), ("deepseek-v3", "h200")] {
+        let refused = capacity(&scratch, &["--model", model, "--hardware", device]);
+        assert_eq!(refused.code, 2, "{}", refused.stdout);
+        assert!(refused.stderr.contains(&format!("{model} does not fit {device}")), "{}", refused.stderr);
+        let hints: Vec<&str> = refused.stderr.lines().filter_map(|line| line.strip_prefix("hint: ")).collect();
+        assert!(!hints.is_empty(), "{}", refused.stderr);
+        for hint in hints {
+            let last = hint.rsplit(' ').next().unwrap();
+            let [device, more] = if last.contains('=') { [device, last] } else { [last, "workload.parallel.tensor=1"] };
+            let small = ["--requests", "2", "--input", "16", "--output", "2", "--json"];
+            let output = capacity(&scratch, &[&["--model", model, "--hardware", device, more], &small[..]].concat());
+            assert_eq!(output.code, 0, "{model}, {hint}: {}", output.stderr);
+        }
+    }
+}
+
+#[test]
+fn every_example_of_its_help_makes_a_forecast() {
+    let scratch = Scratch::new();
+    let fixture = |name: &str| format!("{}/tests/fixtures/serving/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::write(scratch.path("load.csv"), "time_s,input_tokens,output_tokens\n0,512,64\n1,300,20\n").unwrap();
+    std::fs::copy(fixture("requests.json"), scratch.path("results.json")).unwrap();
+    std::fs::copy(fixture("config.json"), scratch.path("config.json")).unwrap();
+    serve_run(&scratch, &["--model", "llama-3-8b", "--hardware", "h200", "--", "vllm", "serve", "m"]);
+    let examples = include_str!("../src/verb/examples/capacity.txt");
+    let commands: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("  llm-perf capacity ")).collect();
+    assert!(commands.len() >= 9, "{commands:?}");
+    for command in commands {
+        let words: Vec<&str> =
+            command.split(' ').map(|word| if word == "latest:serve" { "run" } else { word }).collect();
+        let json: &[&str] = if words.contains(&"--json") { &[] } else { &["--json"] };
+        // As few requests as make a forecast.
+        let is_any = ["--requests", "--from", "--replay"].iter().any(|option| words.contains(option));
+        let few: &[&str] = if is_any { &[] } else { &["--requests", "4"] };
+        let output = capacity(&scratch, &[&words[..], json, few].concat());
+        assert_eq!(output.code, 0, "{command}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_device_of_ones_own_is_named_like_any_other() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("conf").join("hardware");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "id: mine\nname: Mine\nvendor: V\narchitecture: A\nsources:\n  sheet: {title: T, publisher: P}\n\
+        memory_bytes: {value: 80000000000, source: sheet}\nbytes_per_second: {value: 3e12, source: sheet}\n\
+        sm_count: {value: 100, source: sheet}\npeaks:\n\
+        \x20 - {dtype: bf16, unit: matrix, accumulate: fp32, flops: 8e14, source: sheet}\n\
+        \x20 - {dtype: fp32, unit: vector, accumulate: fp32, flops: 6e13, source: sheet}\n";
+    std::fs::write(folder.join("mine.yaml"), text).unwrap();
+    let conf = scratch.path("conf").display().to_string();
+    let found = document(&scratch, &["--config-dir", &conf, "--hardware", "mine", "--requests", "3"]);
+    assert_eq!(found["server"]["hardware"], "mine");
+}
+
+#[test]
 fn what_makes_no_forecast_is_refused_with_its_cause() {
     let scratch = Scratch::new();
     let file = |name: &str, text: &str| std::fs::write(scratch.path(name), text).unwrap();
@@ -546,7 +604,12 @@ fn what_makes_no_forecast_is_refused_with_its_cause() {
     file("negative.json", &results("2.0, 3.0", "-5"));
     file("calibration.json", "{}");
     let long = ["--model", "llama-3-8b", "--kv-blocks", "4", "--requests", "5"];
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 17] = [
+        (&["--model", "llama-3-8b", "--rate", "-1"], "expected a number above 0"),
+        (&["--model", "llama-3-8b", "--concurrency", "NaN"], "expected a whole number above 0"),
+        (&["--model", "llama-3-8b", "--requests", "1.5"], "expected a whole number above 0, or a file"),
+        (&["--model", "llama-3-8b", "--replay", "missing.csv"], "cannot read missing.csv"),
+        (&["--model", "llama-3-8b", "workload.parallel.tensor=0"], "workload.parallel.tensor is 0"),
         (&["--model", "llama-3.1-70b", "--hardware", "a100-pcie-40gb"], "llama-3.1-70b does not fit a100-pcie-40gb"),
         (&["--model", "llama-3-8b", "--slo", "tpot=1ms"], "tpot is"),
         (&["--model", "llama-3-8b", "--slo", "ttft=1us,tpot=1s"], "ttft is"),
@@ -554,7 +617,7 @@ fn what_makes_no_forecast_is_refused_with_its_cause() {
         (&["--model", "llama-3-8b", "--replay", "negative.csv"], "line 2 of the CSV trace: `input_tokens` is -10"),
         (&["--model", "llama-3-8b", "--requests", "back.json"], "back.json: request 2 is sent before request 1"),
         (&["--model", "llama-3-8b", "--requests", "negative.json"], "-5"),
-        (&["--model", "llama-3-8b", "--requests", "-5"], "expected a number above 0"),
+        (&["--model", "llama-3-8b", "--requests", "-5"], "expected a whole number above 0, or a file"),
         (
             &["--model", "llama-3-8b", "--calibration", "calibration.json"],
             "--calibration calibration.json cannot be used",

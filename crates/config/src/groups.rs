@@ -24,6 +24,9 @@ static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../conf");
 /// The path of the root file, without its ending.
 pub(crate) const ROOT: &str = "config";
 
+/// The folder in `--config-dir` with a user's own devices, which are no options of a group.
+const DEVICES: &str = "hardware";
+
 /// Configuration larger than this is something else.
 const LARGEST_FILE: u64 = 1 << 20;
 
@@ -87,7 +90,7 @@ impl Groups {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
                 return refuse(&path, "the name is not valid UTF-8".into());
             };
-            if name.starts_with('.') {
+            if name.starts_with('.') || (depth == 0 && name == DEVICES) {
                 continue;
             }
             if path.is_dir() {

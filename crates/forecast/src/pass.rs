@@ -76,7 +76,8 @@ pub(crate) struct PassForecast {
     pub(crate) calibrated: f64,
     pub(crate) kernels: f64,
     pub(crate) far: bool,
-    total: f64,
+    /// The whole time.
+    pub(crate) total: f64,
     /// Total with launches as cheap, and as dear, as they may be.
     launch_bounds: [f64; 2],
 }
@@ -192,11 +193,6 @@ impl PassForecast {
         Ok(groups)
     }
 
-    /// The whole time.
-    pub(crate) fn total(&self) -> f64 {
-        self.total
-    }
-
     /// Time in which the device waits for launches.
     pub(crate) fn gaps(&self) -> f64 {
         (self.total - self.device).max(0.0)
@@ -215,7 +211,7 @@ impl PassForecast {
     /// The same with what launches may cost.
     fn widths(&self) -> [f64; 2] {
         let device = self.device_widths();
-        [0, 1].map(|side| device[side] + (self.launch_bounds[side] - self.total()).abs())
+        [0, 1].map(|side| device[side] + (self.launch_bounds[side] - self.total).abs())
     }
 
     /// Time of the kernels, with its bounds.
@@ -226,7 +222,7 @@ impl PassForecast {
 
     /// The whole time and `extra`, with its bounds.
     pub(crate) fn range(&self, extra: f64) -> [f64; 3] {
-        let (total, [below, above]) = (self.total() + extra, self.widths());
+        let (total, [below, above]) = (self.total + extra, self.widths());
         [total, (total - below).max(0.0), total + above]
     }
 
@@ -246,7 +242,7 @@ impl PassForecast {
 
     /// Its largest parts.
     pub(crate) fn contributions(&self) -> Vec<Contribution> {
-        let total = self.total();
+        let total = self.total;
         let mut parts: BTreeMap<&str, f64> = BTreeMap::new();
         for op in &self.ops {
             *parts.entry(op.name).or_default() += op.device;

@@ -16,6 +16,8 @@ types::named! {
         ContextAttention = "context_attention",
         /// Attention of one new position to the cache.
         GenerationAttention = "generation_attention",
+        /// The same as a serving engine calls it, over a cache in blocks.
+        PagedAttention = "paged_attention",
         /// Attention of any positions to any others under a mask.
         MaskedAttention = "masked_attention",
         /// A kernel that reads and writes memory from end to end and does little else.
@@ -81,7 +83,9 @@ impl Family {
             Self::Gemm => &["m", "n", "k"],
             Self::GroupedGemm => &["m", "n", "k", "experts"],
             Self::ContextAttention => &["batch", "length", "heads", "kv_heads", "head_dim", "kv_dtype", "window"],
-            Self::GenerationAttention => &["batch", "kv_length", "heads", "kv_heads", "head_dim", "kv_dtype", "window"],
+            Self::GenerationAttention | Self::PagedAttention => {
+                &["batch", "kv_length", "heads", "kv_heads", "head_dim", "kv_dtype", "window"]
+            }
             Self::MaskedAttention => &["batch", "length", "kv_length", "heads", "kv_heads", "head_dim"],
             Self::Reduce | Self::Select => &["rows", "width"],
             _ => &["bytes"],
@@ -94,24 +98,23 @@ impl Family {
     }
 
     /// Whether its arithmetic runs on the matrix unit.
-    const fn multiplies(self) -> bool {
-        matches!(
-            self,
-            Self::Gemm | Self::GroupedGemm | Self::ContextAttention | Self::GenerationAttention | Self::MaskedAttention
-        )
+    fn multiplies(self) -> bool {
+        self.kernels() != "other"
     }
 
     /// What profilers call its kernels, coarsely enough for everybody's names: `gemm`, `attention` or `other`.
     pub(crate) const fn kernels(self) -> &'static str {
         match self {
             Self::Gemm | Self::GroupedGemm => "gemm",
-            Self::ContextAttention | Self::GenerationAttention | Self::MaskedAttention => "attention",
+            Self::ContextAttention | Self::GenerationAttention | Self::PagedAttention | Self::MaskedAttention => {
+                "attention"
+            }
             _ => "other",
         }
     }
 
     /// Whether it only moves memory of the device: its time has a floor below which size makes no difference.
-    pub(crate) const fn moves(self) -> bool {
+    pub(crate) fn moves(self) -> bool {
         !self.multiplies() && self.in_memory()
     }
 
@@ -124,7 +127,7 @@ impl Family {
     pub(crate) const fn site(self) -> std::ops::Range<usize> {
         match self {
             Self::Gemm | Self::GroupedGemm => 1..3,
-            Self::ContextAttention | Self::GenerationAttention => 2..5,
+            Self::ContextAttention | Self::GenerationAttention | Self::PagedAttention => 2..5,
             Self::MaskedAttention => 3..6,
             Self::Reduce | Self::Select => 1..2,
             _ => 0..1,
@@ -160,6 +163,7 @@ impl OpShape {
             Family::Cast | Family::Strided | Family::Concatenate => {
                 Some(Self { family: Family::Elementwise, ..self.clone() })
             }
+            Family::PagedAttention => Some(Self { family: Family::GenerationAttention, ..self.clone() }),
             Family::ConcatenateStrided => Some(Self { family: Family::Strided, ..self.clone() }),
             Family::Reduce | Family::Select => Some(Self::elementwise(DType::Bf16, 4.0 * sizes[0] * sizes[1])),
             Family::MaskedAttention => {
@@ -229,7 +233,7 @@ impl OpShape {
                 }
                 (2.0 * m * n * k, bytes, features)
             }
-            Family::ContextAttention | Family::GenerationAttention => {
+            Family::ContextAttention | Family::GenerationAttention | Family::PagedAttention => {
                 let [batch, length, heads, kv_heads, width, kv_bits, window] =
                     std::array::from_fn(|index| sizes.get(index).copied().unwrap_or(1.0));
                 let seen = if window > 0.0 { length.min(window) } else { length };
@@ -295,7 +299,7 @@ impl OpShape {
                 let pairs = (length * length - outside * outside) / 2.0;
                 4.0 * sizes[0] * sizes[2] * sizes[4] * pairs
             }
-            Family::GenerationAttention => {
+            Family::GenerationAttention | Family::PagedAttention => {
                 let seen = if sizes[6] > 0.0 { sizes[1].min(sizes[6]) } else { sizes[1] };
                 4.0 * sizes[0] * sizes[2] * sizes[4] * seen
             }

@@ -53,14 +53,14 @@ impl<'a> Forecaster<'a> {
         let style = Style { mode: ExecutionMode::Eager, attention: workload.attention, experts: self.experts };
         let framework = Framework { times: &self.times, style, launch: self.launch };
         let (mut prefill, mut decode) = (PassForecast::default(), PassForecast::default());
-        let ops: Vec<PassOp<'_>> = estimate.prefill_rows().iter().map(|row| summed(row, row.cost)).collect();
-        prefill.add(&ops, estimate.prefill_messages(), 0, 1.0, &framework)?;
+        let ops: Vec<PassOp<'_>> = estimate.prefill.iter().map(|row| summed(row, row.cost)).collect();
+        prefill.add(&ops, &estimate.prefill_messages, 0, 1.0, &framework)?;
         let ops: Vec<PassOp<'_>> = estimate.step_rows().map(|(row, cost)| summed(row, cost)).collect();
-        let count = if ops.is_empty() { 0 } else { estimate.steps() };
+        let count = if ops.is_empty() { 0 } else { estimate.steps };
         for (step, weight) in steps(count).into_iter().filter(|_| count > 0) {
             // Rows are of a step behind one position.
-            let more = estimate.prefilled().saturating_sub(1) + step;
-            decode.add(&ops, estimate.step_messages(), more, weight, &framework)?;
+            let more = estimate.prefilled.saturating_sub(1) + step;
+            decode.add(&ops, &estimate.step_messages, more, weight, &framework)?;
         }
         let device = prefill.device + decode.device;
         let share = if device > 0.0 { (prefill.calibrated + decode.calibrated) / device } else { 0.0 };

@@ -65,31 +65,26 @@ impl<'a> Times<'a> {
         Ok((estimate, key))
     }
 
+    /// Whether the calibration has such operations.
+    pub(crate) fn knows(&self, family: Family, dtype: DType) -> bool {
+        self.near(family, dtype).is_some()
+    }
+
+    /// The element type, of those measured, in which such operations take as long.
+    fn near(&self, family: Family, dtype: DType) -> Option<DType> {
+        let estimator = self.estimator.as_ref()?;
+        // Half-precision types run at one rate, and kernels that only move memory take as long in any type.
+        let halves = [DType::Bf16, DType::Fp16].into_iter().filter(|half| half.bits() == dtype.bits());
+        let others = DType::ALL.into_iter().filter(|_| family.moves());
+        [dtype].into_iter().chain(halves).chain(others).find(|dtype| estimator.knows(family, *dtype))
+    }
+
     /// From the calibration, or from the nearest thing it has.
     fn estimate(&self, shape: &OpShape) -> Result<Estimate, ForecastError> {
-        let Some(estimator) = &self.estimator else { return prior::assume(shape, self.hardware) };
-        if estimator.knows(shape.family, shape.dtype) {
-            return estimator.estimate(shape);
-        }
-        // Kernels that only move memory take as long in any element type.
-        if shape.family.moves() {
-            let other = DType::ALL.into_iter().find(|dtype| estimator.knows(shape.family, *dtype));
-            if let Some(dtype) = other {
-                return estimator.estimate(&OpShape { dtype, ..shape.clone() });
-            }
-        }
-        // Half-precision types run at one rate.
-        let twin = match shape.dtype {
-            DType::Bf16 => Some(DType::Fp16),
-            DType::Fp16 => Some(DType::Bf16),
-            _ => None,
-        };
-        if let Some(dtype) = twin.filter(|dtype| estimator.knows(shape.family, *dtype)) {
-            return estimator.estimate(&OpShape { dtype, ..shape.clone() });
-        }
-        match shape.stand_in() {
-            Some(near) => self.estimate(&near),
-            None => prior::assume(shape, self.hardware),
+        match (&self.estimator, self.near(shape.family, shape.dtype), shape.stand_in()) {
+            (Some(estimator), Some(dtype), _) => estimator.estimate(&OpShape { dtype, ..shape.clone() }),
+            (Some(_), None, Some(near)) => self.estimate(&near),
+            _ => prior::assume(shape, self.hardware),
         }
     }
 }

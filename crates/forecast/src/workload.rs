@@ -238,7 +238,7 @@ fn lay_beside(report: &mut AnalyticReport, subject: &Subject<'_>, prefill: &Pass
     for row in &mut report.module_metrics {
         row.forecast = time(by_module.get(&row.module_id).copied().unwrap_or_default());
     }
-    let total = [part(prefill_range, prefill.total()), part(decode_range, decode.total())];
+    let total = [part(prefill_range, prefill.total), part(decode_range, decode.total)];
     report.forecast_total = time([0, 1, 2].map(|index| total[0][index] + total[1][index]));
 }
 

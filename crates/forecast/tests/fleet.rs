@@ -11,7 +11,7 @@ use meter::hardware::Catalogue;
 use network::Model;
 use network::config::ModelConfig;
 use proptest::prelude::*;
-use types::{AttentionKind, Hardware, LogitsKind, Workload};
+use types::{AttentionKind, Hardware, LogitsKind, StepKind, Workload};
 
 const CONFIG: &str = r#"{"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":1024,"intermediate_size":2048,
     "num_hidden_layers":4,"num_attention_heads":8,"num_key_value_heads":2,"vocab_size":32000,"rms_norm_eps":1e-5,
@@ -87,6 +87,24 @@ proptest! {
         // The last token of an output is never processed; what a preemption drops is processed again.
         let needed: u64 = lengths.iter().map(|[input, output]| input + output - 1).sum();
         prop_assert!(found.tokens == needed || found.preemptions > 0 && found.tokens > needed, "{} of {needed}", found.tokens);
+    }
+
+    #[test]
+    fn more_load_never_lowers_queueing_time_on_servers_that_take_turns(
+        lengths in prop::collection::vec((16u64..200, 1u64..30).prop_map(|(input, output)| [input, output]), 4..30),
+        copies in 2usize..4,
+        servers in 1usize..4,
+        engine in prop_oneof![Just(VLLM), Just(SGLANG)],
+    ) {
+        // Every request comes with others just ahead of it: those before it on its server are among them, and as many more.
+        let fleet = Fleet { servers, ..Fleet::ONE };
+        let many: Vec<[u64; 2]> = lengths.iter().flat_map(|one| std::iter::repeat_n(*one, copies)).collect();
+        let wait = |lengths: &[[u64; 2]], apart: usize| -> f64 {
+            let found = serve(engine, 10_000, &fleet, &load(due(lengths.len(), 0.0), lengths));
+            found.answers.iter().skip(apart - 1).step_by(apart).flatten().map(|answer| answer.scheduled).sum()
+        };
+        let (before, after) = (wait(&lengths, 1), wait(&many, copies));
+        prop_assert!(after >= before, "{before} and {after}");
     }
 
     #[test]
@@ -175,7 +193,8 @@ fn measured_steps_correct_the_kind_they_are_of() {
     let mut steps = measured(&kinds[0], 1.25 * before[0]);
     steps.extend(measured(&kinds[1], 9.0 * before[1]).into_iter().take(3));
     let residuals = prices.residuals(&steps).unwrap();
-    assert_eq!((residuals.decode.steps, residuals.prompts.steps), (9, 0));
+    let known: Vec<_> = residuals.known().iter().map(|one| (one.kind, one.steps)).collect();
+    assert_eq!(known, [(StepKind::Decode, 9)]);
     prices.correct(residuals);
     let after = kinds.map(|parts| device(&mut prices, &parts));
     assert!((after[0] / before[0] - 1.25).abs() < 1e-9 && after[1] == before[1], "{before:?} and {after:?}");

@@ -1,7 +1,5 @@
 //! Kinds of operators, for breakdowns.
 
-use types::Op;
-
 types::named! {
     /// A kind of operator, with its stable name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,46 +36,6 @@ types::named! {
 }
 
 impl Category {
-    /// The kind of an operation.
-    pub const fn of(op: &Op) -> Self {
-        match op {
-            Op::Linear => Self::Linear,
-            Op::MatMulTransposed | Op::RelativePositions { .. } | Op::DistanceBias { .. } => Self::PositionBias,
-            Op::Conv1d { .. } | Op::Conv2d { .. } | Op::CausalConv => Self::Convolution,
-            Op::LayerNorm { .. } | Op::ChannelNorm { .. } | Op::BatchNorm { .. } | Op::RmsNorm { .. } => {
-                Self::Normalisation
-            }
-            Op::Attention { .. }
-            | Op::LatentAttention { .. }
-            | Op::GatedDelta { .. }
-            | Op::StateSpace { .. }
-            | Op::SelectiveScan
-            | Op::CompressPositions { .. }
-            | Op::AttendEntries { .. }
-            | Op::IndexEntries { .. }
-            | Op::IndexPositions { .. } => Self::Attention,
-            Op::Embedding | Op::ReplaceRows => Self::Embedding,
-            Op::Rotary { .. } => Self::Rotary,
-            Op::Activation(_) | Op::ClampedGate { .. } => Self::Activation,
-            Op::CollapseStreams | Op::MixStreams { .. } => Self::Elementwise,
-            Op::Add | Op::AddRows | Op::Multiply | Op::Scale { .. } | Op::Softcap { .. } => Self::Elementwise,
-            Op::Softmax | Op::TopK { .. } | Op::LimitGroups { .. } | Op::Dispatch { .. } | Op::Combine { .. } => {
-                Self::Routing
-            }
-            Op::Reshape(_)
-            | Op::Permute(_)
-            | Op::Slice { .. }
-            | Op::Expand(_)
-            | Op::Copy
-            | Op::Concat { .. }
-            | Op::Pad { .. }
-            | Op::Cast(_) => Self::Layout,
-            Op::Interpolate { .. } => Self::Interpolation,
-            Op::GlobalAveragePool => Self::Pooling,
-            Op::CacheAppend => Self::Cache,
-        }
-    }
-
     /// Name for people, and what belongs to it.
     pub const fn words(self) -> (&'static str, &'static str) {
         match self {

@@ -3,7 +3,7 @@
 //! Gives the stage times and the memory of [`crate::predict`] without its records, modules and pages: layers that are
 //! alike are metered once, and decode steps are summed in closed form.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, RwLock};
 
 use network::Model;
@@ -52,14 +52,18 @@ struct DecodeLaw {
 /// Sums of one workload; which device runs it is still open.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    prefill: Vec<TallyRow>,
+    /// Operations of prefill; those of one layer follow each other and have its count.
+    pub prefill: Vec<TallyRow>,
     decode: Option<Vec<DecodeRow>>,
     law: Option<Arc<DecodeLaw>>,
-    steps: u64,
-    prefilled: u64,
-    prefill_messages: Vec<Message>,
-    /// Of one decode step; all send the same.
-    step_messages: Vec<Message>,
+    /// Decode steps.
+    pub steps: u64,
+    /// Positions of a sequence that its cache holds behind prefill.
+    pub prefilled: u64,
+    /// What each device sends during prefill.
+    pub prefill_messages: Vec<Message>,
+    /// What it sends in one decode step; all send the same.
+    pub step_messages: Vec<Message>,
     footprint: Footprint,
 }
 
@@ -193,35 +197,10 @@ impl Estimate {
         self.decode.iter().flatten().map(|row| row.cost.total(self.steps) * row.count).sum()
     }
 
-    /// Operations of prefill; those of one layer follow each other and have its count.
-    pub fn prefill_rows(&self) -> &[TallyRow] {
-        &self.prefill
-    }
-
     /// Operations of a decode step behind one position, and what each costs at the first step of this workload.
     pub fn step_rows(&self) -> impl Iterator<Item = (&TallyRow, Cost)> {
         let rows = self.law.iter().flat_map(|law| &law.first);
         rows.zip(self.decode.iter().flatten()).map(|(row, at)| (row, at.cost.first))
-    }
-
-    /// Positions of a sequence that its cache holds behind prefill.
-    pub fn prefilled(&self) -> u64 {
-        self.prefilled
-    }
-
-    /// Decode steps.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// What each device sends during prefill.
-    pub fn prefill_messages(&self) -> &[Message] {
-        &self.prefill_messages
-    }
-
-    /// What each device sends in one decode step.
-    pub fn step_messages(&self) -> &[Message] {
-        &self.step_messages
     }
 
     /// Element types in which matrix work is done.
@@ -229,10 +208,7 @@ impl Estimate {
         let prefill = self.prefill.iter().map(|row| (row.cost, row.dtype));
         let decode = self.decode.iter().flatten().map(|row| (row.cost.first, row.dtype));
         let matrix = prefill.chain(decode).filter(|(cost, _)| cost.flops_matrix.get() > 0);
-        let mut dtypes: Vec<_> = matrix.map(|(_, dtype)| dtype).collect();
-        dtypes.sort();
-        dtypes.dedup();
-        dtypes
+        matrix.map(|(_, dtype)| dtype).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Roofline times on a device whose roofline was made for [`Estimate::matrix_dtypes`].

@@ -46,7 +46,8 @@ impl Catalogue {
         let mut files = Vec::new();
         for file in BUILT_IN.files() {
             let name = file.path().to_string_lossy().into_owned();
-            let text = file.contents_utf8().ok_or_else(|| HardwareError::NotText { file: name.clone() })?;
+            let not_text = || HardwareError::file(format!("{name}: not UTF-8 text"));
+            let text = file.contents_utf8().ok_or_else(not_text)?;
             files.push((name, text));
         }
         Self { entries: Vec::new() }.with_files(files)
@@ -65,7 +66,8 @@ impl Catalogue {
             let file = name.into();
             let hardware = file::read(&file, text.as_ref())?;
             if let Some(first) = added.iter().find(|entry| entry.hardware.id == hardware.id) {
-                return Err(HardwareError::SameId { id: hardware.id, first: first.file.clone(), second: file });
+                let (first, id) = (&first.file, &hardware.id);
+                return Err(HardwareError::file(format!("{first} and {file} both describe the id `{id}`")));
             }
             added.push(Entry { file, hardware });
         }
@@ -131,12 +133,10 @@ impl Catalogue {
         let claims = || self.entries.iter().flat_map(|e| e.hardware.nvml_names.iter().map(move |name| (name, e)));
         for (index, (name, second)) in claims().enumerate() {
             if let Some((_, first)) = claims().take(index).find(|(earlier, _)| plain(earlier) == plain(name)) {
-                return Err(HardwareError::SameDriverName {
-                    name: name.clone(),
-                    first: first.file.clone(),
-                    second: second.file.clone(),
-                    first_id: first.hardware.id.clone(),
-                });
+                let (id, first) = (&first.hardware.id, &first.file);
+                let message = format!("{first} and {} both claim the driver name `{name}`", second.file);
+                let hint = Some(format!("to replace the device of {first}, give yours its id, `{id}`"));
+                return Err(HardwareError::File { message, hint });
             }
         }
         Ok(())

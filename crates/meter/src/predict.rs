@@ -96,47 +96,31 @@ impl Pass {
 
 /// The prefill pass of `workload`, run on `meter`.
 pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> Result<Pass, MeterError> {
-    let prompt = match (model, &workload.image) {
-        (Model::ShallowResnet(network), _) => {
+    let (batch, length) = (shared_batch(workload), workload.seq_len);
+    let is_encoded = model.has_encoder() && workload.image.is_none();
+    let input = match model {
+        Model::ShallowResnet(network) => {
             let [channels, side] = network.input();
-            let image = Spec::activation([shared_batch(workload), channels, side, side], workload.dtype);
-            Prompt { input: meter.input(image), offset: 0, images: None, source: None, last_logits_only: false }
+            Spec::activation([batch, channels, side, side], workload.dtype)
         }
-        (_, None) if model.has_encoder() => {
-            let batch = shared_batch(workload);
-            let source = model.source(batch, workload.seq_len, workload.dtype);
-            Prompt {
-                input: meter.input(Spec::activation([batch, 1], DType::Int64)),
-                offset: 0,
-                images: None,
-                source: source.map(|source| meter.input(source)),
-                last_logits_only: false,
-            }
-        }
-        (_, image) => {
-            let (batch, length) = (shared_batch(workload), workload.seq_len);
-            let images = image.map(|image| {
-                let pages = batch * workload.num_pages;
-                let images =
-                    |count: u64, side: u64| meter.input(Spec::activation([count, 3, side, side], workload.dtype));
-                let [wide, high] = image.crop_grid;
-                Images {
-                    global: meter.input(Spec::activation(model.image_shape(&image, pages), workload.dtype)),
-                    tiles: (wide * high > 1).then(|| images(pages * wide * high, image.image_size)),
-                    crop_grid: image.crop_grid,
-                    pixels: image.pixels,
-                    mask: meter.input(Spec::activation([batch, length], DType::Bool)),
-                }
-            });
-            Prompt {
-                input: meter.input(Spec::activation([batch, length], DType::Int64)),
-                offset: 0,
-                images,
-                source: None,
-                last_logits_only: workload.logits == LogitsKind::Last,
-            }
-        }
+        _ => Spec::activation([batch, if is_encoded { 1 } else { length }], DType::Int64),
     };
+    let source = is_encoded.then(|| model.source(batch, length, workload.dtype)).flatten();
+    let images = workload.image.map(|image| {
+        let pages = batch * workload.num_pages;
+        let [wide, high] = image.crop_grid;
+        let tiles = [pages * wide * high, 3, image.image_size, image.image_size];
+        Images {
+            global: meter.input(Spec::activation(model.image_shape(&image, pages), workload.dtype)),
+            tiles: (wide * high > 1).then(|| meter.input(Spec::activation(tiles, workload.dtype))),
+            crop_grid: image.crop_grid,
+            pixels: image.pixels,
+            mask: meter.input(Spec::activation([batch, length], DType::Bool)),
+        }
+    });
+    let last_logits_only = model.takes_tokens() && !is_encoded && workload.logits == LogitsKind::Last;
+    let source = source.map(|source| meter.input(source));
+    let prompt = Prompt { input: meter.input(input), offset: 0, images, source, last_logits_only };
     run(meter, model, prompt, "prefill")
 }
 

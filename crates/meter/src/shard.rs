@@ -10,25 +10,9 @@ use types::{Bytes, DType, Parallel, Quantisation, Workload};
 use crate::layout::Layout;
 use crate::storage::storage;
 
-/// Matrices cut by outputs.
-const INTO: [&str; 16] = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "qkv_proj",
-    "q_b_proj",
-    "kv_b_proj",
-    "gate_proj",
-    "up_proj",
-    "gate_up_proj",
-    "w1",
-    "w3",
-    "fc1",
-    "c_fc",
-    "c_attn",
-    "query_key_value",
-    "dense_h_to_4h",
-];
+/// Names of matrices cut by outputs.
+const INTO: &str = "q_proj k_proj v_proj qkv_proj q_b_proj kv_b_proj gate_proj up_proj gate_up_proj \
+                    w1 w3 fc1 c_fc c_attn query_key_value dense_h_to_4h";
 
 /// Matrices cut by inputs.
 const OUT_OF: [&str; 8] = ["o_proj", "down_proj", "w2", "fc2", "c_proj", "out_proj", "dense", "dense_4h_to_h"];
@@ -81,7 +65,7 @@ pub(crate) fn layout(blueprint: &Blueprint, param: Param, parallel: &Parallel) -
         false => parallel.tensor,
     };
     let last = entry.shape.rank().saturating_sub(1);
-    match (INTO.contains(&name), OUT_OF.contains(&name), is_stacked) {
+    match (INTO.split(' ').any(|into| into == name), OUT_OF.contains(&name), is_stacked) {
         (true, _, true) => Layout::cut(last, ways),
         (true, _, false) => Layout::cut(0, ways),
         (_, true, true) if !is_bias => Layout::cut(1, ways),

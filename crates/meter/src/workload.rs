@@ -1,5 +1,7 @@
 //! Workload settings as a user gives them, and what they resolve to for one model.
 
+use std::fmt::Display;
+
 use network::{Model, NetworkError};
 use serde::Deserialize;
 use types::{
@@ -68,41 +70,30 @@ pub struct WorkloadSettings {
     pub parallel: Parallel,
 }
 
-/// Why settings are no workload. Every variant names the key to change.
+/// Why settings are no workload, with the key to change.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// A value out of range.
-    #[error("workload.{key} is {found}; this model expects {expected}")]
-    OutOfRange {
-        /// The key.
-        key: &'static str,
-        /// What stands there.
-        found: String,
-        /// What should.
-        expected: String,
-    },
-    /// A key this model needs.
-    #[error("workload.{key} is not set; {model} needs it")]
-    Missing {
-        /// The key.
-        key: &'static str,
-        /// What needs it.
-        model: &'static str,
-    },
-    /// Two keys that contradict each other.
-    #[error("workload.{one} and workload.{other} contradict each other: {why}")]
-    Inconsistent {
-        /// One key.
-        one: &'static str,
-        /// The other.
-        other: &'static str,
-        /// The numbers.
-        why: String,
-    },
+    /// A setting out of range, one that is missing, or two that contradict each other.
+    #[error("{0}")]
+    Setting(String),
     /// Images the model cannot take.
     #[error("workload: {0}")]
     Image(#[source] NetworkError),
+}
+
+impl WorkloadError {
+    fn range(key: &str, found: impl Display, expected: impl Display) -> Self {
+        Self::Setting(format!("workload.{key} is {found}; this model expects {expected}"))
+    }
+
+    fn missing(key: &str, model: &str) -> Self {
+        Self::Setting(format!("workload.{key} is not set; {model} needs it"))
+    }
+
+    fn contradiction(one: &str, other: &str, why: &str) -> Self {
+        Self::Setting(format!("workload.{one} and workload.{other} contradict each other: {why}"))
+    }
 }
 
 impl Failure for WorkloadError {
@@ -147,22 +138,19 @@ impl WorkloadSettings {
             }
             let (least, most) = (allowed.start(), allowed.end());
             let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
+            Err(WorkloadError::range(key, found, expected))
         };
         let batch = range("batch", self.batch, 1..=LARGEST_BATCH)?;
         let pages_wanted = if model.needs_images() { 1..=10_000 } else { 0..=10_000 };
         let num_pages = range("num_pages", self.num_pages, pages_wanted)?;
         let dtype = match &self.dtype {
             None => published,
-            Some(text) => text.parse().map_err(|error: types::UnknownDType| WorkloadError::OutOfRange {
-                key: "dtype",
-                found: format!("`{text}`"),
-                expected: error.to_string(),
-            })?,
+            Some(text) => text
+                .parse()
+                .map_err(|error: types::UnknownDType| WorkloadError::range("dtype", format!("`{text}`"), error))?,
         };
         if !matches!(dtype, DType::Fp64 | DType::Fp32 | DType::Fp16 | DType::Bf16 | DType::Fp8) {
-            let expected = "fp64, fp32, fp16, bf16 or fp8".to_owned();
-            return Err(WorkloadError::OutOfRange { key: "dtype", found: dtype.to_string(), expected });
+            return Err(WorkloadError::range("dtype", dtype, "fp64, fp32, fp16, bf16 or fp8"));
         }
         check_quantisation(&self.quantisation)?;
         let image = self.image(model)?;
@@ -211,9 +199,8 @@ impl WorkloadSettings {
         if !model.takes_images() || (!model.needs_images() && is_text) {
             return Ok(None);
         }
-        let needed = |key: &'static str, value: Option<u64>| {
-            value.ok_or(WorkloadError::Missing { key, model: "a vision-language model" })
-        };
+        let needed =
+            |key: &str, value: Option<u64>| value.ok_or_else(|| WorkloadError::missing(key, "a vision-language model"));
         // A shape that any rule takes: it only says whether the model has one.
         if model.resized([1024, 1024]).is_some() {
             return self.any_shape(model).map(Some);
@@ -223,7 +210,7 @@ impl WorkloadSettings {
         let crop_grid = match (self.crop_mode, self.crop_grid) {
             (Some(false), Some(grid)) if grid != [1, 1] => {
                 let why = format!("tiling is off, but the grid is {} x {}", grid[0], grid[1]);
-                return Err(WorkloadError::Inconsistent { one: "crop_mode", other: "crop_grid", why });
+                return Err(WorkloadError::contradiction("crop_mode", "crop_grid", &why));
             }
             (_, grid) => grid.unwrap_or([1, 1]),
         };
@@ -239,35 +226,29 @@ impl WorkloadSettings {
         let [width, height] = self
             .image_pixels
             .or(square)
-            .ok_or(WorkloadError::Missing { key: "image_pixels", model: "a model that resizes images" })?;
+            .ok_or_else(|| WorkloadError::missing("image_pixels", "a model that resizes images"))?;
         let fits = |side: u64| (1..=LONGEST_SIDE).contains(&side);
         if !fits(width) || !fits(height) || width.max(height) > MOST_ELONGATED * width.min(height) {
-            return Err(WorkloadError::OutOfRange {
-                key: "image_pixels",
-                found: format!("[{width}, {height}]"),
-                expected: format!("sides of 1 to {LONGEST_SIDE}, one at most {MOST_ELONGATED} times the other"),
-            });
+            let expected = format!("sides of 1 to {LONGEST_SIDE}, one at most {MOST_ELONGATED} times the other");
+            return Err(WorkloadError::range("image_pixels", format!("[{width}, {height}]"), expected));
         }
-        model.resized([width, height]).ok_or(WorkloadError::Missing { key: "base_size", model: "this model" })
+        model.resized([width, height]).ok_or_else(|| WorkloadError::missing("base_size", "this model"))
     }
 
     /// Text tokens and all prompt tokens; setting either gives the other.
     fn prompt(&self, image_tokens: u64) -> Result<(u64, u64), WorkloadError> {
         match (self.text_tokens, self.seq_len) {
-            (None, None) => Err(WorkloadError::Missing { key: "text_tokens", model: "every workload" }),
+            (None, None) => Err(WorkloadError::missing("text_tokens", "every workload")),
             (Some(text), None) => Ok((text, text.saturating_add(image_tokens))),
             (text, Some(all)) => {
-                let derived = all.checked_sub(image_tokens).ok_or_else(|| WorkloadError::OutOfRange {
-                    key: "seq_len",
-                    found: all.to_string(),
-                    expected: format!("at least the {image_tokens} image tokens"),
-                })?;
+                let expected = || format!("at least the {image_tokens} image tokens");
+                let derived = all.checked_sub(image_tokens);
+                let derived = derived.ok_or_else(|| WorkloadError::range("seq_len", all, expected()))?;
                 match text {
-                    Some(text) if text != derived => Err(WorkloadError::Inconsistent {
-                        one: "seq_len",
-                        other: "text_tokens",
-                        why: format!("{all} tokens minus {image_tokens} image tokens is {derived}, not {text}"),
-                    }),
+                    Some(text) if text != derived => {
+                        let why = format!("{all} tokens minus {image_tokens} image tokens is {derived}, not {text}");
+                        Err(WorkloadError::contradiction("seq_len", "text_tokens", &why))
+                    }
                     _ => Ok((derived, all)),
                 }
             }
@@ -277,15 +258,14 @@ impl WorkloadSettings {
     /// Tokens generated and decode passes; prefill yields the first token.
     fn generation(&self) -> Result<(u64, u64), WorkloadError> {
         match (self.max_new_tokens, self.decode_steps) {
-            (None, None) => Err(WorkloadError::Missing { key: "max_new_tokens", model: "every workload" }),
+            (None, None) => Err(WorkloadError::missing("max_new_tokens", "every workload")),
             (Some(tokens), None) => Ok((tokens, tokens.saturating_sub(1))),
             (None, Some(steps)) => Ok((steps.saturating_add(1), steps)),
             (Some(tokens), Some(steps)) if tokens == steps.saturating_add(1) => Ok((tokens, steps)),
-            (Some(tokens), Some(steps)) => Err(WorkloadError::Inconsistent {
-                one: "max_new_tokens",
-                other: "decode_steps",
-                why: format!("{tokens} tokens take {} decode steps, not {steps}", tokens.saturating_sub(1)),
-            }),
+            (Some(tokens), Some(steps)) => {
+                let why = format!("{tokens} tokens take {} decode steps, not {steps}", tokens.saturating_sub(1));
+                Err(WorkloadError::contradiction("max_new_tokens", "decode_steps", &why))
+            }
         }
     }
 }
@@ -295,8 +275,7 @@ fn check_quantisation(quantisation: &Quantisation) -> Result<(), WorkloadError> 
     let one_of = |key: &'static str, found: Option<DType>, allowed: &[DType]| match found {
         Some(found) if !allowed.contains(&found) => {
             let names: Vec<&str> = allowed.iter().map(|dtype| dtype.name()).collect();
-            let expected = format!("{} or null", names.join(", "));
-            Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
+            Err(WorkloadError::range(key, found, format!("{} or null", names.join(", "))))
         }
         _ => Ok(()),
     };
@@ -309,15 +288,13 @@ fn check_quantisation(quantisation: &Quantisation) -> Result<(), WorkloadError> 
         &[DType::Fp32, DType::Bf16, DType::Fp16, DType::Fp8, DType::Int8, DType::Int4],
     )?;
     if quantisation.group == Some(0) {
-        let (found, expected) = ("0".to_owned(), "at least 1, or null for one scale per row".to_owned());
-        return Err(WorkloadError::OutOfRange { key: "quantisation.group", found, expected });
+        return Err(WorkloadError::range("quantisation.group", 0, "at least 1, or null for one scale per row"));
     }
     match (quantisation.activations, quantisation.weights) {
-        (Some(_), None) => Err(WorkloadError::Inconsistent {
-            one: "quantisation.activations",
-            other: "quantisation.weights",
-            why: "quantised activations require quantised weights".to_owned(),
-        }),
+        (Some(_), None) => {
+            let why = "quantised activations require quantised weights";
+            Err(WorkloadError::contradiction("quantisation.activations", "quantisation.weights", why))
+        }
         _ => Ok(()),
     }
 }

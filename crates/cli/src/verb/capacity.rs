@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{Config, OverrideSource, Overrides};
-use flow::capacity::{self, Backend, CapacityRequest, Disaggregate, Engine, EngineSettings, FleetSettings, PlannedLoad, Router, ServedRun, ServerCommand};
+use flow::capacity::{
+    self, Backend, CapacityRequest, Disaggregate, Engine, EngineSettings, FleetSettings, PlannedLoad, Router,
+    ServedRun, ServerCommand,
+};
 use flow::hardware;
 use flow::runs;
 use flow::serve::{Arrivals, Prompts};
 use types::{BytesPerSecond, Exit, Objective, UserError};
 
 use crate::context::Context;
-use crate::load::{FileArrivals, LoadArguments, REQUESTS, positive};
+use crate::load::{FileArrivals, LoadArguments, REQUESTS, positive, whole};
 use crate::resolution::{self, ModelFlags};
 
 /// Forecast what a server makes of a load: latencies, throughput, the highest rate, energy and price
@@ -280,7 +283,11 @@ fn with_tensor_parallel(given: Overrides, served: Option<u64>) -> Result<Overrid
 }
 
 /// The load: a run's or a file's, at other arrivals where the options name them, or one that the options describe.
-fn load(arguments: &Arguments, served: Option<&ServedRun>, arriving: Option<FileArrivals>) -> Result<PlannedLoad, UserError> {
+fn load(
+    arguments: &Arguments,
+    served: Option<&ServedRun>,
+    arriving: Option<FileArrivals>,
+) -> Result<PlannedLoad, UserError> {
     let LoadArguments { replay, .. } = &*arguments.load;
     let requests = arguments.requests.as_ref();
     let (file, path) = match (served, requests, replay) {
@@ -316,7 +323,12 @@ fn generated(arguments: &Arguments, arriving: Option<FileArrivals>) -> Result<Pl
         Some(FileArrivals::At(rate)) => load.at(rate),
         Some(FileArrivals::Together(concurrency)) => Arrivals::Closed { concurrency },
     };
-    PlannedLoad::generated(arrivals, &Prompts::Random { input: load.input(), output: load.output() }, requests, load.seed())
+    PlannedLoad::generated(
+        arrivals,
+        &Prompts::Random { input: load.input(), output: load.output() },
+        requests,
+        load.seed(),
+    )
 }
 
 /// How many requests, or the file that has them.
@@ -336,12 +348,8 @@ impl Requests {
 }
 
 fn requests(text: &str) -> Result<Requests, String> {
-    match text.parse::<i64>() {
-        Ok(number) => usize::try_from(number)
-            .ok()
-            .filter(|number| *number > 0)
-            .map(Requests::Number)
-            .ok_or_else(|| "expected a number above 0, or a file".to_owned()),
+    match text.parse::<f64>() {
+        Ok(_) => whole(text).map(Requests::Number).map_err(|expected| format!("{expected}, or a file")),
         Err(_) => Ok(Requests::File(PathBuf::from(text))),
     }
 }

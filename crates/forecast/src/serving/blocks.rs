@@ -23,6 +23,8 @@ struct Prefix {
     blocks: u64,
     holders: u64,
     since: u64,
+    /// Tokens in front of it, where it is what a dropped sequence had by itself: its last blocks may go alone.
+    behind: Option<u64>,
 }
 
 /// What one sequence holds.
@@ -88,11 +90,46 @@ impl Blocks {
         }
         held.own += missing;
         self.used += missing;
-        while self.used + self.idle > self.total {
-            let Some((_, hash)) = self.unused.pop_first() else { break };
-            self.idle -= self.prefixes.remove(&hash).map_or(0, |prefix| prefix.blocks);
+        while let excess @ 1.. = (self.used + self.idle).saturating_sub(self.total) {
+            let Some((since, hash)) = self.unused.pop_first() else { break };
+            match self.prefixes.get_mut(&hash) {
+                Some(Prefix { blocks, behind: Some(_), .. }) if *blocks > excess => {
+                    *blocks -= excess;
+                    self.idle -= excess;
+                    self.unused.insert(since, hash);
+                }
+                _ => self.idle -= self.prefixes.remove(&hash).map_or(0, |prefix| prefix.blocks),
+            }
         }
         true
+    }
+
+    /// Takes everything back from a sequence that may come again for what is still there of its first `computed` tokens.
+    pub(crate) fn drop_sequence(&mut self, request: usize, held: &mut Held, computed: u64) {
+        let behind = held.shared_tokens;
+        let blocks = (computed.saturating_sub(behind) / self.block_size).min(held.own);
+        self.release(held);
+        if blocks > 0 {
+            self.clock += 1;
+            self.idle += blocks;
+            let kept = Prefix { blocks, holders: 0, since: self.clock, behind: Some(behind) };
+            self.prefixes.insert(name(request), kept);
+            self.unused.insert(self.clock, name(request));
+        }
+    }
+
+    /// Gives a sequence that was dropped what is still there of it, up to `most` tokens; how many tokens it then has in the cache.
+    pub(crate) fn take_back(&mut self, request: usize, held: &mut Held, most: u64) -> u64 {
+        let Some(Prefix { blocks, since, behind, .. }) = self.prefixes.remove(&name(request)) else {
+            return held.shared_tokens;
+        };
+        self.unused.remove(&since);
+        self.idle -= blocks;
+        if behind == Some(held.shared_tokens) {
+            held.own = blocks.min(most.saturating_sub(held.shared_tokens) / self.block_size);
+            self.used += held.own;
+        }
+        held.shared_tokens + held.own * self.block_size
     }
 
     /// Keeps the pieces of a prompt whose keys and values are all computed for prompts to come.
@@ -103,7 +140,7 @@ impl Blocks {
             if !is_whole || self.prefixes.contains_key(hash) || held.own < blocks {
                 return;
             }
-            self.prefixes.insert(*hash, Prefix { blocks, holders: 1, since: 0 });
+            self.prefixes.insert(*hash, Prefix { blocks, holders: 1, since: 0, behind: None });
             held.own -= blocks;
             held.shared.push(*hash);
             held.shared_tokens += piece;
@@ -132,6 +169,11 @@ impl Blocks {
     }
 }
 
+/// What a dropped sequence is kept under, beside the names of pieces of prompts.
+const fn name(request: usize) -> u64 {
+    u64::MAX - request as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,5 +198,23 @@ mod tests {
         assert!(blocks.grow(&mut third, 8 * 16));
         assert_eq!((blocks.cached(&[7], 32), blocks.idle), (32, 2));
         assert!(!blocks.fits(&third, 11 * 16) && !blocks.grow(&mut third, 11 * 16));
+    }
+
+    #[test]
+    fn a_dropped_sequence_loses_its_last_blocks_first() {
+        let mut blocks = Blocks::new(10, 16);
+        let (mut dropped, mut other) = (Held::default(), Held::default());
+        assert!(blocks.grow(&mut dropped, 70));
+        // Of 70 tokens, 64 fill blocks; the fifth block is free at once.
+        blocks.drop_sequence(3, &mut dropped, 70);
+        assert_eq!((blocks.free(), blocks.idle, &dropped), (10, 4, &Held::default()));
+        assert!(blocks.grow(&mut other, 8 * 16));
+        assert_eq!((blocks.free(), blocks.idle), (2, 2));
+        assert_eq!(blocks.take_back(3, &mut dropped, 69), 32);
+        assert_eq!((blocks.free(), blocks.idle, dropped.own), (0, 0, 2));
+        assert_eq!(blocks.take_back(3, &mut Held::default(), 69), 0, "once");
+        // The token whose logits are wanted is always processed: of two whole blocks, one counts.
+        blocks.drop_sequence(3, &mut dropped, 32);
+        assert_eq!(blocks.take_back(3, &mut dropped, 31), 16);
     }
 }

@@ -6,40 +6,23 @@ use std::collections::BinaryHeap;
 use super::load::{Arrivals, Load};
 use super::scheduler::Asked;
 
-/// A time that can be ordered.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Time(pub(crate) f64);
-
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
 /// Requests, or servers, by the time something happens to them.
 #[derive(Default)]
-pub(crate) struct Queue(BinaryHeap<Reverse<(Time, usize)>>);
+pub(crate) struct Queue(BinaryHeap<Reverse<(u64, usize)>>);
 
 impl Queue {
+    /// Times are not negative: their bits are in their order.
     pub(crate) fn push(&mut self, time: f64, place: usize) {
-        self.0.push(Reverse((Time(time), place)));
+        self.0.push(Reverse((time.to_bits(), place)));
     }
 
     /// When something happens next.
     pub(crate) fn next(&self) -> Option<f64> {
-        self.0.peek().map(|Reverse((time, _))| time.0)
+        self.0.peek().map(|Reverse((time, _))| f64::from_bits(*time))
     }
 
     pub(crate) fn pop(&mut self) -> Option<(f64, usize)> {
-        self.0.pop().map(|Reverse((time, place))| (time.0, place))
+        self.0.pop().map(|Reverse((time, place))| (f64::from_bits(time), place))
     }
 
     /// The next one, where it happens by `now`.

@@ -9,6 +9,8 @@ pub struct Draw {
     pub dense: f64,
     /// Attention.
     pub attention: f64,
+    /// What devices send to each other.
+    pub links: f64,
     /// The engine's host.
     pub host: f64,
     /// The way in and out.
@@ -19,7 +21,7 @@ pub struct Draw {
 
 impl Default for Draw {
     fn default() -> Self {
-        Self { dense: 1.0, attention: 1.0, host: 1.0, way: 1.0, noise: None }
+        Self { dense: 1.0, attention: 1.0, links: 1.0, host: 1.0, way: 1.0, noise: None }
     }
 }
 
@@ -49,8 +51,9 @@ impl Noise {
         self.factor(WAY_NOISE)
     }
 
-    /// A factor whose logarithm deviates by so much.
+    /// A factor that is 1 on average and whose logarithm deviates by so much.
     pub(crate) fn factor(&mut self, deviation: f64) -> f64 {
-        self.0.as_mut().filter(|_| deviation > 0.0).map_or(1.0, |dice| (deviation * dice.normal()).exp())
+        let dice = self.0.as_mut().filter(|_| deviation > 0.0);
+        dice.map_or(1.0, |dice| (deviation * (dice.normal() - deviation / 2.0)).exp())
     }
 }

@@ -113,6 +113,8 @@ pub struct HostCosts {
     pub chunk: f64,
     /// The first use of a matrix kernel by the process, which loads it.
     pub first_use: f64,
+    /// Sequences for which the kernels that choose tokens change.
+    pub rows: u64,
 }
 
 impl HostCosts {
@@ -143,6 +145,7 @@ pub const VLLM: Engine = Engine {
         way_out_sequence: 40.0,
         chunk: 48.0,
         first_use: 5_400.0,
+        rows: 8,
     },
 };
 

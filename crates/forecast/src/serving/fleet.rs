@@ -22,14 +22,16 @@ pub struct Apart {
     pub token: f64,
 }
 
-/// How requests are shared out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Router {
-    /// One after the other.
-    #[default]
-    RoundRobin,
-    /// To the server with the fewest requests that are not answered.
-    LeastLoaded,
+types::named! {
+    /// How requests are shared out, with its name on the command line.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Router {
+        /// One after the other.
+        #[default]
+        RoundRobin = "round-robin",
+        /// To the server with the fewest requests that are not answered.
+        LeastLoaded = "least-loaded",
+    }
 }
 
 impl Fleet {
@@ -47,24 +49,12 @@ impl Fleet {
     }
 }
 
-impl Router {
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::LeastLoaded => "least-loaded",
-        }
-    }
-}
-
 impl FromStr for Router {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = [Self::RoundRobin, Self::LeastLoaded];
-        all.into_iter()
-            .find(|router| router.name() == text)
-            .ok_or_else(|| "expected round-robin or least-loaded".to_owned())
+        let found = Self::ALL.into_iter().find(|router| router.name() == text);
+        found.ok_or_else(|| "expected round-robin or least-loaded".to_owned())
     }
 }
 

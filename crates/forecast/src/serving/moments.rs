@@ -1,17 +1,6 @@
 //! A server over time, thinned as it goes on.
 
-/// The server as a step began.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moment {
-    /// Since the first request, microseconds.
-    pub at: f64,
-    /// Sequences in the step.
-    pub batch: usize,
-    /// Requests that wait.
-    pub waiting: usize,
-    /// Share of the KV blocks in use.
-    pub kv: f64,
-}
+use types::LoadMoment;
 
 /// Most moments that are kept.
 const MOMENTS: usize = 512;
@@ -19,18 +8,20 @@ const MOMENTS: usize = 512;
 /// Every so many steps, a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moments {
-    kept: Vec<Moment>,
+    kept: Vec<LoadMoment>,
     /// Steps from one to the next, as a power of two.
     apart: u32,
 }
 
 impl Moments {
-    /// In the order of simulation: each server's are in the order of time.
-    pub fn kept(&self) -> &[Moment] {
-        &self.kept
+    /// In the order of time; servers were simulated ahead of each other by up to a step.
+    pub fn sorted(&self) -> Vec<LoadMoment> {
+        let mut sorted = self.kept.clone();
+        sorted.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
+        sorted
     }
 
-    pub(crate) fn add(&mut self, step: u64, moment: Moment) {
+    pub(crate) fn add(&mut self, step: u64, moment: LoadMoment) {
         if !step.is_multiple_of(1 << self.apart) {
             return;
         }

@@ -1,73 +1,68 @@
 //! What becomes of a load: its latencies and rates, with intervals from many simulations.
 
-use types::{ForecastRange, Objective, Random};
+use types::{ForecastRange, LatencyForecast, Objective};
 
 use super::clients::Answer;
-use super::draw::Draw;
+use super::draw::{Draw, Noise};
 use super::load::Load;
 use super::price::StepPrices;
 use super::simulate::simulate;
 use super::simulated::Simulated;
+use super::uncertainty::Uncertainty;
 use super::{Engine, Fleet, Rules};
 use crate::ForecastError;
 
 /// Simulations that an interval rests on.
 pub const DRAWS: u64 = 24;
 
-/// Standard deviations, in logarithms, of what no calibration says: attention of an engine, as a multiple of the library's; the
-/// engine's host and the way to clients, where the speed of the host was measured and where it was not.
-const ATTENTION: f64 = 0.10;
-const HOST: [f64; 2] = [0.10, 0.35];
-const WAY: [f64; 2] = [0.15, 0.35];
-
 /// Standard deviations of a normal 90% interval.
 const NORMAL: f64 = 1.645;
 
 /// A latency of many requests, milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread<T> {
+pub struct Spread {
     /// Arithmetic mean.
-    pub mean: T,
+    pub mean: f64,
     /// Median.
-    pub p50: T,
+    pub p50: f64,
     /// 99th percentile.
-    pub p99: T,
+    pub p99: f64,
 }
 
-/// What a load comes to.
+/// What a load comes to in one simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outcome<T> {
+pub struct Outcome {
     /// Time to first token.
-    pub ttft: Spread<T>,
+    pub ttft: Spread,
     /// Time per output token after the first, of every request.
-    pub tpot: Spread<T>,
+    pub tpot: Spread,
     /// Time between tokens.
-    pub itl: Spread<T>,
+    pub itl: Spread,
     /// End to end.
-    pub e2el: Spread<T>,
+    pub e2el: Spread,
     /// From when a request is sent to when it is first scheduled.
-    pub queue: Spread<T>,
+    pub queue: Spread,
     /// Tokens of outputs a second.
-    pub output_throughput: T,
+    pub output_throughput: f64,
     /// Tokens of prompts a second.
-    pub input_throughput: T,
+    pub input_throughput: f64,
     /// Requests a second.
-    pub request_throughput: T,
+    pub request_throughput: f64,
     /// Share of the answered requests that met the objective; 1 without one.
-    pub good: T,
+    pub good: f64,
     /// Shares of them that missed its time to first token, per token, between tokens and end to end.
-    pub missed: [T; 4],
+    pub missed: [f64; 4],
     /// Most of the KV blocks in use at once, as a share.
-    pub kv_peak: T,
+    pub kv_peak: f64,
     /// Requests whose keys and values were dropped.
-    pub preemptions: T,
+    pub preemptions: f64,
     /// Sequences of a step, on the average.
-    pub batch: T,
+    pub batch: f64,
     /// Share of the time that the device works.
-    pub busy: T,
+    pub busy: f64,
     /// Seconds of the server per million tokens of prompts and of outputs: all of its time, spread by the device time that each
     /// takes.
-    pub seconds_per_million: [T; 2],
+    pub seconds_per_million: [f64; 2],
 }
 
 /// Latencies of one request, milliseconds.
@@ -84,12 +79,10 @@ pub struct RequestOutcome<T> {
 /// A forecast of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadForecast {
-    /// What it comes to.
-    pub outcome: Outcome<ForecastRange>,
+    /// What every simulation comes to.
+    pub outcomes: Vec<Outcome>,
     /// The simulation with the likely times.
     pub likely: Simulated,
-    /// Simulations that the intervals rest on.
-    pub simulations: u64,
     /// Every request, in order; absent for those the server refuses.
     pub requests: Vec<Option<RequestOutcome<ForecastRange>>>,
 }
@@ -104,27 +97,33 @@ pub struct Server<'a> {
     pub rules: Rules,
     /// How many there are, and what each does.
     pub fleet: Fleet,
+    /// How far its times may be from the likely ones.
+    pub uncertainty: Uncertainty,
 }
 
 impl Server<'_> {
     /// What one simulation comes to.
-    pub fn simulate(&mut self, load: &Load, draw: Draw, objective: &Objective) -> Result<Outcome<f64>, ForecastError> {
+    pub fn simulate(&mut self, load: &Load, draw: Draw, objective: &Objective) -> Result<Outcome, ForecastError> {
         let simulated = simulate(&mut self.prices, &self.engine, self.rules, &self.fleet, load, draw)?;
-        Ok(outcome(load, &simulated, objective))
+        let requests = requests(&simulated, self.uncertainty, draw);
+        Ok(outcome(load, &simulated, &requests, objective))
     }
 
     /// The likely times, and so many others as uncertain as the calibration is.
     pub fn draws(&mut self, others: u64) -> Result<Vec<Draw>, ForecastError> {
         let [width, _] = self.prices.certainty()?;
-        let measured = usize::from(!self.prices.host_is_measured());
-        let mut dice = Random::scattered(0);
-        let mut factor = |deviation: f64| (deviation * dice.normal()).exp();
-        let other = |index: u64| Draw {
-            dense: factor(width / NORMAL),
-            attention: factor(ATTENTION),
-            host: factor(HOST[measured]),
-            way: factor(WAY[measured]),
-            noise: Some(index),
+        let Uncertainty { device, attention, links, host, way, .. } = self.uncertainty;
+        let other = |index: u64| {
+            let normals = even_normals(index);
+            let factor = |place: usize, deviation: f64| (deviation * normals[place]).exp();
+            Draw {
+                dense: factor(0, device * width / NORMAL),
+                attention: factor(1, attention),
+                links: factor(2, links),
+                host: factor(3, host),
+                way: factor(4, way),
+                noise: Some(index),
+            }
         };
         Ok(std::iter::once(Draw::default()).chain((1..=others).map(other)).collect())
     }
@@ -137,37 +136,57 @@ impl Server<'_> {
         others: u64,
         draw: impl Fn(u64) -> Load,
     ) -> Result<LoadForecast, ForecastError> {
-        let (mut outcomes, mut requests) = (Vec::new(), Vec::new());
+        let (mut outcomes, mut all) = (Vec::new(), Vec::new());
         let mut likely = None;
         for (index, times) in (0..).zip(self.draws(others)?) {
             let load = draw(index);
             let simulated = simulate(&mut self.prices, &self.engine, self.rules, &self.fleet, &load, times)?;
-            outcomes.push(outcome(&load, &simulated, objective).numbers());
-            requests.push(simulated.answers.clone());
+            let requests = requests(&simulated, self.uncertainty, times);
+            outcomes.push(outcome(&load, &simulated, &requests, objective));
+            all.push(requests);
             likely.get_or_insert(simulated);
         }
-        let all = |at: usize| range(outcomes.iter().map(|numbers| numbers[at]).collect());
         let request = |at: usize| {
-            let answers: Option<Vec<Answer>> = requests.iter().map(|answers| answers[at]).collect();
-            let of = |part: fn(&RequestOutcome<f64>) -> f64| {
-                let answers = answers.as_deref()?.iter();
-                Some(range(answers.map(|answer| part(&RequestOutcome::of(answer))).collect()))
-            };
-            Some(RequestOutcome { ttft: of(|one| one.ttft)?, tpot: of(|one| one.tpot)?, e2el: of(|one| one.e2el)? })
+            let one: Vec<RequestOutcome<f64>> = all.iter().map(|requests| requests[at]).collect::<Option<_>>()?;
+            let of = |part: fn(&RequestOutcome<f64>) -> f64| range(one.iter().map(part).collect());
+            Some(RequestOutcome { ttft: of(|one| one.ttft), tpot: of(|one| one.tpot), e2el: of(|one| one.e2el) })
         };
-        let count = requests.iter().map(Vec::len).min().unwrap_or(0);
-        Ok(LoadForecast {
-            outcome: Outcome::of_numbers(all),
-            likely: likely.unwrap_or_default(),
-            simulations: outcomes.len() as u64,
-            requests: (0..count).map(request).collect(),
-        })
+        let count = all.iter().map(Vec::len).min().unwrap_or(0);
+        Ok(LoadForecast { outcomes, likely: likely.unwrap_or_default(), requests: (0..count).map(request).collect() })
     }
+}
+
+impl LoadForecast {
+    /// A figure of all simulations.
+    pub fn range(&self, of: impl Fn(&Outcome) -> f64) -> ForecastRange {
+        range(self.outcomes.iter().map(of).collect())
+    }
+
+    /// A latency of all simulations.
+    pub fn latency(&self, of: impl Fn(&Outcome) -> Spread) -> LatencyForecast {
+        let range = |part: fn(Spread) -> f64| self.range(|outcome| part(of(outcome)));
+        LatencyForecast { mean: range(|one| one.mean), p50: range(|one| one.p50), p99: range(|one| one.p99) }
+    }
+}
+
+/// The root of x^7 = x + 1, whose powers fill a cube of six dimensions evenly (Roberts 2018, The unreasonable effectiveness of quasirandom
+/// sequences), and a place in that sequence from which on 6, 18 and 24 points make normal numbers of about mean 0 and width 1.
+const ROOT: f64 = 1.112_775_684_278_705_5;
+const FIRST: u64 = 907;
+
+/// Six standard normal numbers of which few draws already have about the mean and the width of many.
+fn even_normals(index: u64) -> [f64; 6] {
+    let even = |power: usize| (0.5 + (FIRST + index) as f64 * ROOT.powi(-(power as i32))).fract();
+    std::array::from_fn(|place| {
+        let pair = place / 2 * 2;
+        let (radius, angle) = ((-2.0 * even(pair + 1).max(1e-9).ln()).sqrt(), std::f64::consts::TAU * even(pair + 2));
+        radius * if place == pair { angle.cos() } else { angle.sin() }
+    })
 }
 
 /// The mean of what simulations say, with the interval that holds another one of their kind with a probability of 90%; with fewer than
 /// 19 of them, all that they say.
-pub fn range(mut values: Vec<f64>) -> ForecastRange {
+fn range(mut values: Vec<f64>) -> ForecastRange {
     let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
     values.sort_by(f64::total_cmp);
     // Of n values, another one is below the k-th with a probability of k / (n + 1), whatever their distribution is.
@@ -184,13 +203,21 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-impl RequestOutcome<f64> {
-    fn of(answer: &Answer) -> Self {
-        let gaps = answer.tokens.saturating_sub(1) as f64;
-        let tpot = if gaps > 0.0 { (answer.last - answer.first) / gaps } else { 0.0 };
-        Self { ttft: answer.first / 1e3, tpot: tpot / 1e3, e2el: answer.last / 1e3 }
-    }
+/// What becomes of every request, which differs from what a simulation says of it; absent for those that were refused.
+fn requests(simulated: &Simulated, uncertainty: Uncertainty, draw: Draw) -> Vec<Option<RequestOutcome<f64>>> {
+    // Not the numbers that the simulation drew.
+    let mut noise = Noise::new(Draw { noise: draw.noise.map(|seed| !seed), ..draw });
+    let mut one = |answer: &Answer| {
+        let parts = [answer.first - answer.scheduled, answer.last - answer.first];
+        let [first, rest] = std::array::from_fn(|at| parts[at] / 1e3 * noise.factor(uncertainty.requests[at]));
+        let ttft = answer.scheduled / 1e3 + first;
+        let gaps = answer.tokens.saturating_sub(1).max(1) as f64;
+        RequestOutcome { ttft, tpot: rest / gaps, e2el: ttft + rest }
+    };
+    simulated.answers.iter().map(|answer| answer.as_ref().map(&mut one)).collect()
+}
 
+impl RequestOutcome<f64> {
     /// Which limits it misses.
     fn misses(&self, objective: &Objective) -> [bool; 4] {
         let Objective { ttft_ns, tpot_ns, itl_ns, e2el_ns } = *objective;
@@ -201,13 +228,17 @@ impl RequestOutcome<f64> {
 }
 
 /// What a simulated load comes to.
-pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective) -> Outcome<f64> {
+fn outcome(
+    load: &Load,
+    simulated: &Simulated,
+    requests: &[Option<RequestOutcome<f64>>],
+    objective: &Objective,
+) -> Outcome {
     let answered = || simulated.answers.iter().zip(&load.asked).filter_map(|(answer, asked)| Some(((*answer)?, asked)));
-    let requests: Vec<RequestOutcome<f64>> = answered().map(|(answer, _)| RequestOutcome::of(&answer)).collect();
-    let spread = |values: Vec<f64>| Spread::of(values);
-    let of = |part: fn(&RequestOutcome<f64>) -> f64| spread(requests.iter().map(part).collect());
-    let several = answered().filter(|(answer, _)| answer.tokens > 1);
-    let tpot = spread(several.map(|(answer, _)| RequestOutcome::of(&answer).tpot).collect());
+    let requests: Vec<RequestOutcome<f64>> = requests.iter().flatten().copied().collect();
+    let of = |part: fn(&RequestOutcome<f64>) -> f64| Spread::of(requests.iter().map(part).collect());
+    let several = requests.iter().zip(answered()).filter(|(_, (answer, _))| answer.tokens > 1);
+    let tpot = Spread::of(several.map(|(request, _)| request.tpot).collect());
     let begin = answered().map(|(answer, _)| answer.sent).fold(f64::INFINITY, f64::min);
     let end = answered().map(|(answer, _)| answer.sent + answer.last).fold(0.0, f64::max);
     let seconds = ((end - begin) / 1e6).max(1e-9);
@@ -220,9 +251,9 @@ pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective)
     Outcome {
         ttft: of(|one| one.ttft),
         tpot,
-        itl: spread(simulated.gaps.iter().map(|gap| f64::from(*gap) / 1e3).collect()),
+        itl: Spread::of(simulated.gaps.iter().map(|gap| f64::from(*gap) / 1e3).collect()),
         e2el: of(|one| one.e2el),
-        queue: spread(answered().map(|(answer, _)| answer.scheduled / 1e3).collect()),
+        queue: Spread::of(answered().map(|(answer, _)| answer.scheduled / 1e3).collect()),
         output_throughput,
         input_throughput,
         request_throughput: requests.len() as f64 / seconds,
@@ -236,7 +267,7 @@ pub(crate) fn outcome(load: &Load, simulated: &Simulated, objective: &Objective)
     }
 }
 
-impl Spread<f64> {
+impl Spread {
     /// Of these values.
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
@@ -245,56 +276,17 @@ impl Spread<f64> {
     }
 }
 
-/// Figures of an outcome.
-const FIGURES: usize = 29;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Outcome<f64> {
-    fn numbers(&self) -> [f64; FIGURES] {
-        let [a, b, c, d, e] =
-            [self.ttft, self.tpot, self.itl, self.e2el, self.queue].map(|one| [one.mean, one.p50, one.p99]);
-        let rest = [
-            self.output_throughput,
-            self.input_throughput,
-            self.request_throughput,
-            self.good,
-            self.kv_peak,
-            self.preemptions,
-            self.batch,
-            self.busy,
-            self.seconds_per_million[0],
-            self.seconds_per_million[1],
-            self.missed[0],
-            self.missed[1],
-            self.missed[2],
-            self.missed[3],
-        ];
-        let mut numbers = [0.0; FIGURES];
-        let all = [a, b, c, d, e].into_iter().flatten().chain(rest);
-        numbers.iter_mut().zip(all).for_each(|(number, figure)| *number = figure);
-        numbers
-    }
-}
-
-impl<T> Outcome<T> {
-    /// From its figures in the order of [`Outcome::numbers`].
-    fn of_numbers(at: impl Fn(usize) -> T) -> Self {
-        let spread = |from: usize| Spread { mean: at(from), p50: at(from + 1), p99: at(from + 2) };
-        Self {
-            ttft: spread(0),
-            tpot: spread(3),
-            itl: spread(6),
-            e2el: spread(9),
-            queue: spread(12),
-            output_throughput: at(15),
-            input_throughput: at(16),
-            request_throughput: at(17),
-            good: at(18),
-            kv_peak: at(19),
-            preemptions: at(20),
-            batch: at(21),
-            busy: at(22),
-            seconds_per_million: [at(23), at(24)],
-            missed: [at(25), at(26), at(27), at(28)],
+    #[test]
+    fn as_many_draws_as_an_interval_rests_on_have_the_mean_and_the_width_of_normal_ones() {
+        let draws: Vec<[f64; 6]> = (1..=DRAWS).map(even_normals).collect();
+        for place in 0..6 {
+            let mean = draws.iter().map(|normals| normals[place]).sum::<f64>() / DRAWS as f64;
+            let square = draws.iter().map(|normals| normals[place] * normals[place]).sum::<f64>() / DRAWS as f64;
+            assert!(mean.abs() < 0.15 && (0.75..1.25).contains(&square), "{place}: {mean} and {square}");
         }
     }
 }

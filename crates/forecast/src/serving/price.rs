@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use meter::{Pass, RaggedMeter};
 use network::Model;
-use types::{DeviceCalibration, Hardware, Workload};
+use types::{DType, DeviceCalibration, Hardware, Workload};
 
 use super::engine::{Engine, HostCosts, captured_size};
 use super::kernels::{AttentionKind, StepKernels, step_kernels};
-use super::residual::{MeasuredStep, Residual, Residuals};
+use super::residual::{MeasuredStep, Residuals};
 use super::scheduler::Part;
 use crate::collective::collective;
 use crate::launch::Launches;
@@ -37,9 +37,6 @@ const GRID: u64 = 16;
 const TILES: u64 = 64;
 const MOST_TILES: u64 = 1_280;
 
-/// Sequences for which the kernels that choose tokens change.
-const ROWS: u64 = 8;
-
 /// How a step is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launch {
@@ -58,6 +55,8 @@ pub struct StepTime {
     pub dense: f64,
     /// Attention.
     pub attention: f64,
+    /// What devices send to each other.
+    pub sent: f64,
     /// Matrices that the matrix unit limits, which a device at its power limit slows down.
     pub compute: f64,
     /// The part of it behind the layers, which nothing can run beside.
@@ -80,24 +79,34 @@ pub struct StepPrices<'a> {
     model: &'a Model,
     /// Kernels of a step that decodes, and of one with prompts; they differ where attention has a form for each.
     kinds: [Vec<AttentionKind>; 2],
-    head: Option<(types::DType, [u64; 2])>,
+    head: Option<(DType, [u64; 2])>,
     /// Slowness of the host against the one that the engine was measured on.
-    host: f64,
-    host_is_measured: bool,
+    pub(crate) host: f64,
+    /// Whether the host's speed was measured.
+    pub host_is_measured: bool,
     layers: f64,
     dense: HashMap<(bool, u64), Dense>,
     /// Matrices of a layer, for those that are used for the first time.
     matrices: u64,
     /// Whether matrices are stored in fewer bits than the arithmetic has.
-    unpacks: bool,
+    pub unpacks: bool,
     /// What measured steps say of their prices.
     residuals: Residuals,
 }
 
+impl StepTime {
+    /// All of the device's time.
+    pub fn device(&self) -> f64 {
+        self.dense + self.attention + self.sent
+    }
+}
+
 /// Time of everything but attention and the head, with half the width of its interval.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Dense {
     time: f64,
+    /// What devices send to each other meanwhile.
+    sent: f64,
     width: f64,
     calibrated: f64,
     compute: f64,
@@ -142,24 +151,14 @@ impl<'a> StepPrices<'a> {
         Ok(Some(prices))
     }
 
-    /// Slowness of the host against the one that the engine was measured on.
-    pub(crate) const fn host(&self) -> f64 {
-        self.host
-    }
-
     /// How many times as long matrices take as in a burst, where such a share of the time went to them.
     pub(crate) fn slowdown(&self, share: f64) -> f64 {
         self.times.slowdown(share)
     }
 
-    /// Whether matrices are stored in fewer bits than the arithmetic has, and unpacked where they are multiplied.
-    pub const fn unpacks(&self) -> bool {
-        self.unpacks
-    }
-
     /// What measured steps say of their prices.
     pub fn residuals(&mut self, steps: &[MeasuredStep]) -> Result<Residuals, ForecastError> {
-        let of = |step: &MeasuredStep| self.time(&step.parts).map(|time| time.dense + time.attention);
+        let of = |step: &MeasuredStep| self.time(&step.parts).map(|time| time.device());
         let forecast: Vec<f64> = steps.iter().map(of).collect::<Result<_, _>>()?;
         Ok(Residuals::of(steps.iter().zip(forecast)))
     }
@@ -169,17 +168,12 @@ impl<'a> StepPrices<'a> {
         self.residuals = residuals;
     }
 
-    /// Whether the host's speed was measured.
-    pub fn host_is_measured(&self) -> bool {
-        self.host_is_measured
-    }
-
     /// Half the width of the interval of typical steps, and their calibrated share, of the whole.
     pub fn certainty(&mut self) -> Result<[f64; 2], ForecastError> {
         let (mut sums, sizes) = ([0.0; 3], [(true, 8), (false, 1024)]);
         for (decodes, tokens) in sizes {
-            let Dense { time, width, calibrated, .. } = self.dense(decodes, tokens)?;
-            for (sum, part) in sums.iter_mut().zip([1.0, width / time, calibrated / time]) {
+            let Dense { time, sent, width, calibrated, .. } = self.dense(decodes, tokens)?;
+            for (sum, part) in sums.iter_mut().zip([1.0, width / time, calibrated / (time + sent)]) {
                 *sum += part;
             }
         }
@@ -198,7 +192,7 @@ impl<'a> StepPrices<'a> {
             Launch::Pieces => captured_size(tokens, self.engine.pieces_captured).unwrap_or(tokens),
         };
         let tail = self.around(sequences)?;
-        let [dense, compute] = self.between(decodes, padded)?;
+        let [dense, compute, sent] = self.between(decodes, padded)?;
         let dense = dense + tail;
         let attention = self.attention(parts)?;
         let HostCosts { step, sequence, piece, layer, .. } = self.engine.host;
@@ -209,9 +203,10 @@ impl<'a> StepPrices<'a> {
             Launch::Pieces => (0.45 * whole, 0.3 * whole + piece * self.layers * self.host),
             Launch::Kernels => (0.45 * whole, 0.3 * whole + layer * self.layers * self.host),
         };
-        let Residual { factor, deviation, .. } = self.residuals.applying(parts);
-        let [dense, attention, compute, tail] = [dense, attention, compute, tail].map(|time| time * factor);
-        Ok(StepTime { dense, attention, compute, tail, before, launch, after: 0.25 * whole, deviation })
+        let [factor, deviation] = self.residuals.applying(parts);
+        let all = [dense, attention, compute, tail, sent].map(|time| time * factor);
+        let [dense, attention, compute, tail, sent] = all;
+        Ok(StepTime { dense, attention, compute, tail, sent, before, launch, after: 0.25 * whole, deviation })
     }
 
     /// Matrix kernels that the host finds for a step without a graph: a library has one for every few tiles of rows.
@@ -224,7 +219,7 @@ impl<'a> StepPrices<'a> {
 
     /// The kernels that choose tokens, which are launched behind those of the layers: others for every few sequences.
     pub(crate) fn rows(&self, parts: &[Part]) -> (u64, u64) {
-        (u64::MAX, (parts.len() as u64).div_ceil(ROWS))
+        (u64::MAX, (parts.len() as u64).div_ceil(self.engine.host.rows))
     }
 
     fn launch(&self, decodes: bool, tokens: u64) -> Launch {
@@ -266,7 +261,7 @@ impl<'a> StepPrices<'a> {
                 None => counts.push((key, estimate, kernel.count)),
             }
         }
-        let mut sum = Dense { time: sent, width: 0.0, calibrated: 0.0, compute: 0.0 };
+        let mut sum = Dense { sent, ..Dense::default() };
         let mut together = 0.0;
         for (_, estimate, count) in &counts {
             let (time, width) = (estimate.microseconds * count, (estimate.high - estimate.low) / 2.0 * count);
@@ -275,7 +270,7 @@ impl<'a> StepPrices<'a> {
             together += width;
             sum.calibrated += if estimate.basis == crate::Basis::Assumed { 0.0 } else { time };
         }
-        sum.width = sum.width.sqrt().max(crate::pass::SHARED_ERROR * together) + sent / 2.0;
+        sum.width = sum.width.sqrt().max(crate::pass::SHARED_ERROR * together);
         sum.compute = compute;
         self.dense.insert((decodes, tokens), sum);
         Ok(sum)
@@ -295,15 +290,15 @@ impl<'a> StepPrices<'a> {
     }
 
     /// Between the sizes that are priced.
-    fn between(&mut self, decodes: bool, tokens: u64) -> Result<[f64; 2], ForecastError> {
+    fn between(&mut self, decodes: bool, tokens: u64) -> Result<[f64; 3], ForecastError> {
         let step = (tokens.next_power_of_two() / 2 / GRID).max(8);
-        let of = |Dense { time, compute, .. }: Dense| [time, compute];
+        let of = |Dense { time, compute, sent, .. }: Dense| [time, compute, sent];
         if tokens <= 512 || tokens.is_multiple_of(step) {
             return Ok(of(self.dense(decodes, tokens)?));
         }
         let (below, share) = (tokens / step * step, (tokens % step) as f64 / step as f64);
         let (low, high) = (of(self.dense(decodes, below)?), of(self.dense(decodes, below + step)?));
-        Ok([0, 1].map(|at| low[at] * (1.0 - share) + high[at] * share))
+        Ok([0, 1, 2].map(|at| low[at] * (1.0 - share) + high[at] * share))
     }
 
     /// Logits, the choice of tokens and what prepares a step.
@@ -338,6 +333,22 @@ impl<'a> StepPrices<'a> {
         Ok(prompting.max(decoding) + BESIDE * prompting.min(decoding))
     }
 
+    /// What attention that decodes is timed as, with the factor and the microseconds that an engine's takes beside it: none where
+    /// an engine's own was measured. Of shares of the peak rates, which stand in for either, no factor is known.
+    fn paged(&self, dtype: DType) -> (Family, [f64; 2]) {
+        let known = [Family::PagedAttention, Family::GenerationAttention];
+        match known.into_iter().find(|family| self.times.knows(*family, dtype)) {
+            Some(Family::PagedAttention) => (Family::PagedAttention, [1.0, 0.0]),
+            Some(family) => (family, PAGED),
+            None => (Family::GenerationAttention, [1.0, PAGED[1]]),
+        }
+    }
+
+    /// Whether attention that decodes is a library's, of which an engine's is taken to be a multiple.
+    pub fn takes_library_attention(&self) -> bool {
+        self.kinds[0].iter().any(|kind| self.paged(kind.dtype).1 == PAGED)
+    }
+
     /// Attention of one position of each of `count` sequences, which see `context` positions together.
     fn decoding(&self, kind: &AttentionKind, count: u64, context: u64) -> Result<f64, ForecastError> {
         if count == 0 {
@@ -347,14 +358,15 @@ impl<'a> StepPrices<'a> {
         let seen = if kind.window > 0 { mean.min(kind.window as f64) } else { mean };
         // Between lengths an eighth of an octave apart.
         let place = seen.max(1.0).log2() * 8.0;
+        let (family, [factor, more]) = self.paged(kind.dtype);
         let at = |place: f64| {
             let sizes = [count as f64, (place / 8.0).exp2().round().max(1.0)];
-            let shape = kind.shape(Family::GenerationAttention, sizes);
+            let shape = kind.shape(family, sizes);
             Ok::<f64, ForecastError>(self.times.of(&shape)?.0.microseconds)
         };
         let (low, high) = (at(place.floor())?, at(place.floor() + 1.0)?);
         let time = low + (high - low) * place.fract();
-        Ok(PAGED[0] * time + PAGED[1])
+        Ok(factor * time + more)
     }
 
     fn prompting(&self, kind: &AttentionKind, part: &Part) -> Result<f64, ForecastError> {

@@ -5,13 +5,12 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use types::Random;
+use types::{LoadMoment, Random};
 
 use super::clients::{Clients, Queue};
 use super::draw::{Draw, Noise};
 use super::engine::HostCosts;
 use super::load::Started;
-use super::moments::Moment;
 use super::price::{StepPrices, StepTime};
 use super::scheduler::{Asked, Part, Scheduler};
 use super::simulated::Simulated;
@@ -189,7 +188,8 @@ impl<'a> Replica<'a> {
         self.heat.pass(self.device, draw.dense * time.compute);
         let [waiting, _] = self.scheduler.queued();
         let kv = self.scheduler.usage();
-        found.moments.add(found.steps, Moment { at: begin, batch: parts.len(), waiting, kv });
+        let moment = LoadMoment { at_ms: begin / 1e3, batch: parts.len() as u64, waiting: waiting as u64, kv };
+        found.moments.add(found.steps, moment);
         found.busy += work;
         found.prompting += work * prompt_share(prices, &parts, &time)?;
         found.steps += 1;
@@ -219,7 +219,7 @@ fn prompt_share(prices: &mut StepPrices<'_>, parts: &[Part], time: &StepTime) ->
         0 => Ok(1.0),
         _ => {
             let alone = prices.time(&decoding)?;
-            Ok((1.0 - (alone.dense + alone.attention) / (time.dense + time.attention)).clamp(0.0, 1.0))
+            Ok((1.0 - alone.device() / time.device()).clamp(0.0, 1.0))
         }
     }
 }
@@ -275,7 +275,7 @@ impl Heat {
     /// Time of a step's work on a device that is as warm as this.
     fn slowed(&self, time: &StepTime, draw: Draw, prices: &StepPrices<'_>) -> f64 {
         let slower = (prices.slowdown(self.share) - 1.0) * time.compute;
-        draw.dense * (time.dense + slower) + draw.attention * time.attention
+        draw.dense * (time.dense + slower) + draw.attention * time.attention + draw.links * time.sent
     }
 
     /// Matrices took so long up to a time.

@@ -1,5 +1,7 @@
 //! What the measured steps of a server say of their prices.
 
+use types::{StepKind, StepResidual};
+
 use super::scheduler::Part;
 
 /// Fewest steps of a kind that say something.
@@ -14,31 +16,9 @@ const MEDIAN_ERROR: f64 = 1.2533;
 /// The median absolute deviation of a normal distribution, as a share of its standard deviation.
 const NORMAL_MAD: f64 = 0.6745;
 
-/// How much longer measured steps of a kind took on the device than forecast.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Residual {
-    /// How many; 0 where too few were measured.
-    pub steps: u64,
-    /// The median, as a factor; 1 where it is within its own uncertainty.
-    pub factor: f64,
-    /// Standard deviation from step to step, in logarithms.
-    pub deviation: f64,
-}
-
-impl Default for Residual {
-    fn default() -> Self {
-        Self { steps: 0, factor: 1.0, deviation: 0.0 }
-    }
-}
-
-/// The same for every kind of step.
+/// How much longer measured steps took on the device than forecast, by kind; absent for a kind of which too few were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Residuals {
-    /// Steps that only decode.
-    pub decode: Residual,
-    /// Steps with prompts.
-    pub prompts: Residual,
-}
+pub struct Residuals([Option<StepResidual>; 2]);
 
 /// A step as it was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,26 +38,30 @@ impl Residuals {
         {
             logarithms[usize::from(has_prompts(parts))].push((device / forecast).ln());
         }
-        let [decode, prompts] = logarithms.map(Residual::of);
-        Self { decode, prompts }
+        let [decode, prompts] = logarithms;
+        Self([residual(StepKind::Decode, decode), residual(StepKind::Prompts, prompts)])
     }
 
-    /// Of a step with these parts.
-    pub(crate) fn applying(&self, parts: &[Part]) -> Residual {
-        if has_prompts(parts) { self.prompts } else { self.decode }
+    /// Those of kinds that were measured.
+    pub fn known(&self) -> Vec<StepResidual> {
+        self.0.iter().flatten().copied().collect()
+    }
+
+    /// By which factor steps with these parts take longer, and by how much they vary: a standard deviation in logarithms.
+    pub(crate) fn applying(&self, parts: &[Part]) -> [f64; 2] {
+        self.0[usize::from(has_prompts(parts))].map_or([1.0, 0.0], |one| [one.factor, one.deviation])
     }
 }
 
-impl Residual {
-    fn of(logarithms: Vec<f64>) -> Self {
-        if logarithms.len() < FEWEST {
-            return Self::default();
-        }
-        let middle = median(logarithms.clone());
-        let deviation = median(logarithms.iter().map(|one| (one - middle).abs()).collect()) / NORMAL_MAD;
-        let is_certain = middle.abs() > CERTAIN * MEDIAN_ERROR * deviation / (logarithms.len() as f64).sqrt();
-        Self { steps: logarithms.len() as u64, factor: if is_certain { middle.exp() } else { 1.0 }, deviation }
+fn residual(kind: StepKind, logarithms: Vec<f64>) -> Option<StepResidual> {
+    if logarithms.len() < FEWEST {
+        return None;
     }
+    let middle = median(logarithms.clone());
+    let deviation = median(logarithms.iter().map(|one| (one - middle).abs()).collect()) / NORMAL_MAD;
+    let is_certain = middle.abs() > CERTAIN * MEDIAN_ERROR * deviation / (logarithms.len() as f64).sqrt();
+    let factor = if is_certain { middle.exp() } else { 1.0 };
+    Some(StepResidual { kind, steps: logarithms.len() as u64, factor, deviation })
 }
 
 fn has_prompts(parts: &[Part]) -> bool {
@@ -98,12 +82,14 @@ mod tests {
     fn the_median_and_its_deviation_tell_a_kind_and_too_few_steps_nothing() {
         // Half of the steps take 1.1 times as long and half 1.3 times: e to the mean of the logarithms is 1.196.
         let logarithms: Vec<f64> = [1.1f64, 1.3].repeat(10).iter().map(|ratio| ratio.ln()).collect();
-        let found = Residual::of(logarithms.clone());
+        let of = |logarithms: &[f64]| residual(StepKind::Decode, logarithms.to_vec());
+        let found = of(&logarithms).unwrap();
         assert!((found.factor - (1.1f64 * 1.3).sqrt()).abs() < 1e-12 && found.steps == 20, "{found:?}");
         assert!((found.deviation - (1.3f64 / 1.1).ln() / 2.0 / NORMAL_MAD).abs() < 1e-12, "{found:?}");
-        assert_eq!(Residual::of(logarithms[..7].to_vec()), Residual::default());
+        assert_eq!(of(&logarithms[..7]), None);
         // Steps 10% off in either direction do not tell that their mean of 1% is one.
         let both: Vec<f64> = [0.11, -0.09].repeat(10);
-        assert!(Residual::of(both.clone()).factor == 1.0 && Residual::of(both).deviation > 0.1);
+        let both = of(&both).unwrap();
+        assert!(both.factor == 1.0 && both.deviation > 0.1);
     }
 }

@@ -259,7 +259,11 @@ impl<'a> Scheduler<'a> {
             let Some(last) = (0..self.running.len()).rev().find(goes_on) else { return false };
             let victim = self.running.remove(last);
             let sequence = &mut self.sequences[victim];
-            self.blocks.release(&mut sequence.held);
+            if self.rules.mixing == Mixing::Together {
+                self.blocks.drop_sequence(victim, &mut sequence.held, sequence.computed);
+            } else {
+                self.blocks.release(&mut sequence.held);
+            }
             sequence.computed = 0;
             self.preemptions += 1;
             self.waiting.push_front(victim);
@@ -285,8 +289,9 @@ impl<'a> Scheduler<'a> {
             self.blocks.release(&mut held);
             return false;
         }
+        let found = self.blocks.take_back(request, &mut held, needed - 1);
         sequence.held = held;
-        sequence.computed = cached.max(std::mem::take(&mut sequence.received));
+        sequence.computed = found.max(std::mem::take(&mut sequence.received));
         self.waiting.pop_front();
         self.running.push(request);
         true

@@ -28,7 +28,7 @@ pub fn simulate(
     let prompts: Vec<Asked> = fleet.apart.iter().flat_map(|_| load.asked.iter().map(prompt)).collect();
     let first = if fleet.apart.is_some() { &prompts } else { &load.asked };
     let decoding = fleet.apart.map_or(0, |apart| apart.servers);
-    let host = prices.host();
+    let host = prices.host;
     let replica = |scheduled| Replica::new(&load.asked, scheduled, (engine, rules, host), draw, load.started);
     let mut servers: Vec<Replica<'_>> = (0..fleet.servers).map(|_| replica(first)).collect();
     servers.extend((0..decoding).map(|_| replica(&load.asked)));

@@ -1,85 +1,19 @@
 //! What can be wrong with a device file, or with a request for a device.
 
 use thiserror::Error;
-use types::{ComputeUnit, DType, Exit, Failure};
+use types::{Exit, Failure};
 
 /// Why a device could not be read or found.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum HardwareError {
-    /// The file is no text.
-    #[error("{file}: not UTF-8 text")]
-    NotText {
-        /// The file.
-        file: String,
-    },
-    /// The file is no YAML, or a field is missing, unknown or of the wrong type.
+    /// Files that do not describe devices.
     #[error("{message}")]
-    Format {
-        /// File, line, column, what the reader says, and the line it is about.
+    File {
+        /// Which file, what stands there, and what should.
         message: String,
-    },
-    /// A field has a value that cannot be.
-    #[error("{file}: `{field}` is {got}, expected {expected}")]
-    Value {
-        /// The file.
-        file: String,
-        /// The field, such as `peaks[2].flops`.
-        field: String,
-        /// What it must be.
-        expected: &'static str,
-        /// What it is.
-        got: String,
-    },
-    /// A number names a source that the file does not list.
-    #[error("{file}: `{field}` names the source `{key}`, which `sources` does not list; it has {}", known.join(", "))]
-    UnknownSource {
-        /// The file.
-        file: String,
-        /// The number.
-        field: String,
-        /// The key it names.
-        key: String,
-        /// The keys there are.
-        known: Vec<String>,
-    },
-    /// One rate is given twice.
-    #[error(
-        "{file}: `peaks` lists the {} rate for {dtype} with {} accumulation twice",
-        unit_name(*unit),
-        accumulate.map_or("no", DType::name)
-    )]
-    SamePeak {
-        /// The file.
-        file: String,
-        /// Element type of the operands.
-        dtype: DType,
-        /// Unit that does the work.
-        unit: ComputeUnit,
-        /// Element type sums are kept in.
-        accumulate: Option<DType>,
-    },
-    /// Two files describe one device.
-    #[error("{first} and {second} both describe the id `{id}`")]
-    SameId {
-        /// The id.
-        id: String,
-        /// The file read first.
-        first: String,
-        /// The other file.
-        second: String,
-    },
-    /// Two devices claim one driver name, so a machine could not tell which it has.
-    #[error("{first} and {second} both claim the driver name `{name}`")]
-    SameDriverName {
-        /// The name.
-        name: String,
-        /// The file read first.
-        first: String,
-        /// The other file.
-        second: String,
-        /// Id of the device of `first`.
-        first_id: String,
+        /// What to do about it, where that is not said.
+        hint: Option<String>,
     },
     /// Several devices have names that start so, and none has this one.
     #[error("`{query}` matches several devices: {}", matches.join(", "))]
@@ -101,6 +35,13 @@ pub enum HardwareError {
     },
 }
 
+impl HardwareError {
+    /// A file that is not as it should be.
+    pub(super) fn file(message: String) -> Self {
+        Self::File { message, hint: None }
+    }
+}
+
 impl Failure for HardwareError {
     fn exit(&self) -> Exit {
         Exit::Usage
@@ -108,20 +49,10 @@ impl Failure for HardwareError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::SameDriverName { first, first_id, .. } => {
-                Some(format!("to replace the device of {first}, give yours its id, `{first_id}`"))
-            }
+            Self::File { hint, .. } => hint.clone(),
             Self::Ambiguous { .. } => Some("name one of them; `llm-perf hardware NAME` shows one".to_owned()),
             Self::Unknown { query, .. } => Some(how_to_add(query)),
-            _ => None,
         }
-    }
-}
-
-fn unit_name(unit: ComputeUnit) -> &'static str {
-    match unit {
-        ComputeUnit::Matrix => "matrix",
-        ComputeUnit::Vector => "vector",
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 use serde_saphyr::{MessageFormatter, UserMessageFormatter};
-use types::{Bytes, BytesPerSecond, Hardware, NumberSource, Peak, Source, Sourced};
+use types::{Bytes, BytesPerSecond, ComputeUnit, DType, Hardware, NumberSource, Peak, Source, Sourced};
 
 use super::HardwareError;
 
@@ -54,7 +54,7 @@ fn wrong_form(file: &str, text: &str, error: &serde_saphyr::Error) -> HardwareEr
         Some((place, line, indent)) => format!("{file}:{place}: {message}\n  | {line}\n  | {:indent$}^", ""),
         None => format!("{file}: {message}"),
     };
-    HardwareError::Format { message }
+    HardwareError::file(message)
 }
 
 /// Takes the numbers from their wrappers, checking each on the way.
@@ -109,59 +109,53 @@ impl Numbers<'_> {
 }
 
 fn check_names(file: &str, described: &HardwareFile) -> Result<(), HardwareError> {
-    let wrong = |field: &str, expected, got: &str| HardwareError::Value {
-        file: file.to_owned(),
-        field: field.to_owned(),
-        expected,
-        got: format!("`{got}`"),
-    };
     let id = &described.id;
     if id.is_empty() || !id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
-        return Err(wrong("id", "lower-case letters, digits and dashes", id));
+        return Err(wrong(file, "id", &format!("`{id}`"), "lower-case letters, digits and dashes"));
     }
     let texts = [("name", &described.name), ("vendor", &described.vendor), ("architecture", &described.architecture)];
     let driver_names = described.nvml_names.iter().map(|name| ("nvml_names", name));
     match texts.into_iter().chain(driver_names).find(|(_, text)| text.trim().is_empty()) {
-        Some((field, text)) => Err(wrong(field, "a name", text)),
+        Some((field, text)) => Err(wrong(file, field, &format!("`{text}`"), "a name")),
         None => Ok(()),
     }
 }
 
 fn check_peaks(file: &str, hardware: &Hardware) -> Result<(), HardwareError> {
     if hardware.peaks.is_empty() {
-        let (file, field) = (file.to_owned(), "peaks".to_owned());
-        return Err(HardwareError::Value { file, field, expected: "at least one rate", got: "empty".to_owned() });
+        return Err(wrong(file, "peaks", "empty", "at least one rate"));
     }
     let mut seen = HashSet::new();
     for (index, peak) in hardware.peaks.iter().enumerate() {
         check_positive(file, &format!("peaks[{index}].flops"), peak.flops.get())?;
         check_source(file, &format!("peaks[{index}].source"), &peak.source, &hardware.sources)?;
         if !seen.insert((peak.dtype, peak.unit, peak.accumulate)) {
-            let Peak { dtype, unit, accumulate, .. } = *peak;
-            return Err(HardwareError::SamePeak { file: file.to_owned(), dtype, unit, accumulate });
+            let unit = if peak.unit == ComputeUnit::Matrix { "matrix" } else { "vector" };
+            let (dtype, sums) = (peak.dtype, peak.accumulate.map_or("no", DType::name));
+            let message = format!("{file}: `peaks` lists the {unit} rate for {dtype} with {sums} accumulation twice");
+            return Err(HardwareError::file(message));
         }
     }
     Ok(())
 }
 
 fn check_positive(file: &str, field: &str, value: f64) -> Result<(), HardwareError> {
-    if value.is_finite() && value > 0.0 {
-        return Ok(());
-    }
-    let (file, field, got) = (file.to_owned(), field.to_owned(), value.to_string());
-    Err(HardwareError::Value { file, field, expected: "a positive number", got })
+    let is_right = value.is_finite() && value > 0.0;
+    is_right.then_some(()).ok_or_else(|| wrong(file, field, &value.to_string(), "a positive number"))
 }
 
 fn check_source(file: &str, field: &str, key: &str, sources: &BTreeMap<String, Source>) -> Result<(), HardwareError> {
-    if sources.contains_key(key) {
-        return Ok(());
-    }
-    Err(HardwareError::UnknownSource {
-        file: file.to_owned(),
-        field: field.to_owned(),
-        key: key.to_owned(),
-        known: sources.keys().cloned().collect(),
+    sources.contains_key(key).then_some(()).ok_or_else(|| {
+        let known: Vec<&str> = sources.keys().map(String::as_str).collect();
+        let known = known.join(", ");
+        HardwareError::file(format!(
+            "{file}: `{field}` names the source `{key}`, which `sources` does not list; it has {known}"
+        ))
     })
+}
+
+fn wrong(file: &str, field: &str, got: &str, expected: &str) -> HardwareError {
+    HardwareError::file(format!("{file}: `{field}` is {got}, expected {expected}"))
 }
 
 #[cfg(test)]

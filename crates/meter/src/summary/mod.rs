@@ -93,14 +93,8 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
 pub fn matrix_dtypes(prediction: &Prediction) -> Vec<DType> {
     let prefill = prediction.prefill.ops.iter();
     let decode = prediction.decode.iter().flat_map(|decode| decode.ops.iter().map(|op| &op.record));
-    let mut dtypes: Vec<_> = prefill
-        .chain(decode)
-        .filter(|record| record.cost.flops_matrix.get() > 0)
-        .map(|record| record.price.matrix_dtype)
-        .collect();
-    dtypes.sort();
-    dtypes.dedup();
-    dtypes
+    let matrix = prefill.chain(decode).filter(|record| record.cost.flops_matrix.get() > 0);
+    matrix.map(|record| record.price.matrix_dtype).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn device_prediction(subject: &Subject<'_>, roofline: &Roofline<'_>) -> DevicePrediction {

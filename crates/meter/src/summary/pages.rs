@@ -6,7 +6,7 @@ use types::{ComputeUnit, Cost, FormulaLine, LayerPage, LayerPart, LayerPass, Ope
 use super::Subject;
 use super::modules::ModuleTree;
 use super::part_sums;
-use crate::price::derivation;
+use crate::price::kind;
 use crate::{OpRecord, Pass, Quantity, Roofline, Spread, Term, Times};
 
 /// One page for each class of the model, in the order they first occur.
@@ -123,7 +123,7 @@ fn layer_pass(
 }
 
 fn operation(record: &OpRecord, roofline: &Roofline<'_>) -> OperationLines {
-    let about = derivation(&record.op);
+    let (_, about) = kind(&record.op);
     let times = Times::of(&record.cost, record.price.matrix_dtype, roofline);
     let mut against = Vec::new();
     if record.cost.flops_matrix.get() > 0

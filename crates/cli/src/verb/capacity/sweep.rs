@@ -13,7 +13,7 @@ use types::{Exit, SweepAxis, UserError};
 
 use super::{Arguments, LARGEST_BLOCK, MOST_BLOCKS, MOST_SEQUENCES, MOST_TOKENS, load, refuse_lengths};
 use crate::context::Context;
-use crate::load::{FileArrivals, positive};
+use crate::load::{FileArrivals, positive, whole};
 use crate::resolution;
 
 /// Most layouts: each is simulated 19 times.
@@ -68,7 +68,10 @@ fn axis(text: &str) -> Result<SweepAxis, UserError> {
 }
 
 fn scalar(text: &str) -> Value {
-    text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<f64>().map(Value::from)).unwrap_or_else(|_| text.into())
+    text.parse::<u64>()
+        .map(Value::from)
+        .or_else(|_| text.parse::<f64>().map(Value::from))
+        .unwrap_or_else(|_| text.into())
 }
 
 /// Every combination, the last axis changing fastest.
@@ -92,13 +95,10 @@ fn loads(base: &Base<'_>, axes: &[SweepAxis]) -> Result<Loads, UserError> {
     }
     for value in &axis.values {
         let text = text(value);
-        let wrong = |expected: &str| UserError::usage(format!("--sweep {}={text}: expected {expected}", axis.key));
+        let wrong = |expected: &str| UserError::usage(format!("--sweep {}={text}: {expected}", axis.key));
         let arriving = match axis.key.as_str() {
             "rate" => FileArrivals::At(positive(&text).map_err(|expected| wrong(&expected))?),
-            _ => {
-                let requests = text.parse().ok().filter(|requests| *requests > 0);
-                FileArrivals::Together(requests.ok_or_else(|| wrong("a number above 0"))?)
-            }
+            _ => FileArrivals::Together(whole(&text).map_err(|expected| wrong(&expected))?),
         };
         let load = load(base.arguments, base.served, Some(arriving))?;
         loads.insert((axis.key.clone(), text), Arc::new(load));
@@ -139,15 +139,15 @@ fn layout(base: &Base<'_>, axes: &[SweepAxis], loads: &Loads, mut number: usize)
 
 /// Sets what the flag of that name sets.
 fn set(request: &mut CapacityRequest, key: &str, text: &str) -> Result<(), UserError> {
-    let wrong = |expected: &str| UserError::usage(format!("--sweep {key}={text}: expected {expected}"));
+    let wrong = |expected: &str| UserError::usage(format!("--sweep {key}={text}: {expected}"));
     let number = |most: u64| {
         let number = text.parse::<u64>().ok().filter(|number| (1..=most).contains(number));
-        number.ok_or_else(|| wrong(&format!("a number from 1 to {most}")))
+        number.ok_or_else(|| wrong(&format!("expected a number from 1 to {most}")))
     };
     let engine = &mut request.engine;
     match key {
         "hardware" => request.hardware = Some(text.to_owned()),
-        "engine" => engine.engine = Engine::find(text).ok_or_else(|| wrong("vllm or sglang"))?,
+        "engine" => engine.engine = Engine::find(text).ok_or_else(|| wrong("expected vllm or sglang"))?,
         "max-num-seqs" => engine.max_num_seqs = Some(number(MOST_SEQUENCES)?),
         "max-num-batched-tokens" => engine.max_num_batched_tokens = Some(number(MOST_TOKENS)?),
         "kv-blocks" => engine.kv_blocks = Some(number(MOST_BLOCKS)?),

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use forecast::serving::{Asked, Fleet, LoadForecast, Outcome, RequestOutcome, Residual, Residuals, Server, Spread};
+use forecast::serving::{Asked, Fleet, LoadForecast, RequestOutcome, Residuals, Server};
 use meter::model_spec;
 use types::{
-    Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LatencyForecast, LoadFigures, LoadMoment,
-    Origin, PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, StepKind, StepResidual,
-    Workload,
+    Capacity, CapacityAssumption, EnergyForecast, ForecastRange, HighestLoad, LoadFigures, ModelSpec, Origin,
+    PriceForecast, RequestForecast, SchemaTag, SimulatedLoad, SimulatedServer, Workload,
 };
 
 use super::measured::beside;
@@ -44,15 +43,10 @@ pub(super) struct Subject<'a> {
 impl Subject<'_> {
     /// The document of what was simulated.
     pub(super) fn document(&self, found: &LoadForecast, highest: Option<HighestLoad>) -> Capacity {
-        let LoadedModel { id, config_path, config, network, revision, notes, .. } = self.model;
-        let mut model = model_spec(id, config_path, config, network);
-        model.hf_revision.clone_from(revision);
-        model.notes.clone_from(notes);
-        let outcome = &found.outcome;
         let load = &self.request.load;
         let answered = load.asked.iter().zip(&found.requests).filter(|(_, request)| request.is_some());
         let has_gaps = answered.clone().any(|(asked, _)| asked.output > 1);
-        let figures = figures(outcome, self.request.objective.is_some(), has_gaps);
+        let figures = figures(found, self.request.objective.is_some(), has_gaps);
         let assumptions = self.assumptions();
         Capacity {
             schema: SchemaTag::new(),
@@ -60,20 +54,20 @@ impl Subject<'_> {
             origin: if assumptions.is_disjoint(&UNMEASURED.into()) { Origin::Modelled } else { Origin::Assumed },
             basis: self.device.basis.clone(),
             calibrated_share: self.certainty.calibrated,
-            simulations: found.simulations,
-            model,
+            simulations: found.outcomes.len() as u64,
+            model: spec(self.model),
             server: self.server(),
             load: self.load(found),
             measured: beside(load, &figures),
             figures,
             highest,
-            energy: self.watts().map(|watts| self.energy(watts, outcome)),
-            price: self.request.price.map(|price| self.price(price, outcome)),
-            over_time: moments(found),
+            energy: self.watts().map(|watts| self.energy(watts, found)),
+            price: self.request.price.map(|price| self.price(price, found)),
+            over_time: found.likely.moments.sorted(),
             requests: self.requests(found),
             assumptions: assumptions.into_iter().collect(),
             ignored_options: self.request.ignored_options.clone(),
-            step_residuals: self.step_residuals(),
+            step_residuals: self.residuals.known(),
             is_corrected: self.request.steps_apply && self.residuals != Residuals::default(),
         }
     }
@@ -85,13 +79,6 @@ impl Subject<'_> {
 
     fn devices(&self) -> u64 {
         self.workload.parallel.devices() * self.fleet.servers() as u64
-    }
-
-    fn step_residuals(&self) -> Vec<StepResidual> {
-        let Residuals { decode, prompts } = self.residuals;
-        let of = |(kind, Residual { steps, factor, deviation })| StepResidual { kind, steps, factor, deviation };
-        let kinds = [(StepKind::Decode, decode), (StepKind::Prompts, prompts)];
-        kinds.into_iter().filter(|(_, residual)| residual.steps > 0).map(of).collect()
     }
 
     fn server(&self) -> SimulatedServer {
@@ -128,8 +115,8 @@ impl Subject<'_> {
         }
     }
 
-    fn energy(&self, watts: f64, outcome: &Outcome<ForecastRange>) -> EnergyForecast {
-        let [input, output] = outcome.seconds_per_million.map(|seconds| times(seconds, watts * self.devices() as f64));
+    fn energy(&self, watts: f64, found: &LoadForecast) -> EnergyForecast {
+        let [input, output] = self.per_million(watts, found);
         EnergyForecast {
             watts,
             origin: Origin::Assumed,
@@ -138,10 +125,15 @@ impl Subject<'_> {
         }
     }
 
-    fn price(&self, per_device_hour: f64, outcome: &Outcome<ForecastRange>) -> PriceForecast {
-        let per_second = per_device_hour / 3600.0 * self.devices() as f64;
-        let [input, output] = outcome.seconds_per_million.map(|seconds| times(seconds, per_second));
+    fn price(&self, per_device_hour: f64, found: &LoadForecast) -> PriceForecast {
+        let [input, output] = self.per_million(per_device_hour / 3600.0, found);
         PriceForecast { per_device_hour, per_million_input_tokens: input, per_million_output_tokens: output }
+    }
+
+    /// What a million tokens in, and out, take of something of which each device takes so much a second.
+    fn per_million(&self, per_second: f64, found: &LoadForecast) -> [ForecastRange; 2] {
+        let all = per_second * self.devices() as f64;
+        [0, 1].map(|side| found.range(|outcome| outcome.seconds_per_million[side] * all))
     }
 
     fn requests(&self, found: &LoadForecast) -> Vec<RequestForecast> {
@@ -173,7 +165,7 @@ impl Subject<'_> {
             (self.certainty.unpacks, CapacityAssumption::FusedDequantisation),
             (!self.certainty.host_is_measured, CapacityAssumption::Host),
             (request.engine.engine.name == "sglang", CapacityAssumption::EngineHost),
-            (true, CapacityAssumption::PagedAttention),
+            (self.certainty.takes_library_attention, CapacityAssumption::PagedAttention),
             (self.room.kv_origin == Origin::Modelled, CapacityAssumption::Reserve),
             (self.workload.parallel.devices() > 1, CapacityAssumption::Links),
             (self.fleet.servers() > 1, CapacityAssumption::Router),
@@ -190,12 +182,20 @@ impl Subject<'_> {
     }
 }
 
+/// What documents say of a model.
+pub(super) fn spec(model: &LoadedModel) -> ModelSpec {
+    let LoadedModel { id, config_path, config, network, revision, notes, .. } = model;
+    ModelSpec { hf_revision: revision.clone(), notes: notes.clone(), ..model_spec(id, config_path, config, network) }
+}
+
 /// What the times of a server rest on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Certainty {
     /// Share of the device time of typical steps that is calibrated.
     calibrated: f64,
     host_is_measured: bool,
+    /// Whether an engine's attention is taken to be a multiple of a library's.
+    takes_library_attention: bool,
     /// Whether weights are stored in fewer bits than the arithmetic has.
     unpacks: bool,
 }
@@ -203,47 +203,30 @@ pub(super) struct Certainty {
 impl Certainty {
     pub(super) fn of(server: &mut Server<'_>) -> Result<Self, types::UserError> {
         let [_, calibrated] = server.prices.certainty()?;
-        let (host_is_measured, unpacks) = (server.prices.host_is_measured(), server.prices.unpacks());
-        Ok(Self { calibrated: calibrated.clamp(0.0, 1.0), host_is_measured, unpacks })
+        let prices = &server.prices;
+        Ok(Self {
+            calibrated: calibrated.clamp(0.0, 1.0),
+            host_is_measured: prices.host_is_measured,
+            takes_library_attention: prices.takes_library_attention(),
+            unpacks: prices.unpacks,
+        })
     }
 }
 
-fn times(range: ForecastRange, factor: f64) -> ForecastRange {
-    ForecastRange { value: range.value * factor, low: range.low * factor, high: range.high * factor }
-}
-
-fn latency(spread: Spread<ForecastRange>) -> LatencyForecast {
-    LatencyForecast { mean: spread.mean, p50: spread.p50, p99: spread.p99 }
-}
-
-fn figures(outcome: &Outcome<ForecastRange>, has_objective: bool, has_gaps: bool) -> LoadFigures {
+fn figures(found: &LoadForecast, has_objective: bool, has_gaps: bool) -> LoadFigures {
     LoadFigures {
-        ttft_ms: latency(outcome.ttft),
-        tpot_ms: has_gaps.then(|| latency(outcome.tpot)),
-        itl_ms: has_gaps.then(|| latency(outcome.itl)),
-        e2el_ms: latency(outcome.e2el),
-        queue_ms: latency(outcome.queue),
-        output_throughput: outcome.output_throughput,
-        input_throughput: outcome.input_throughput,
-        request_throughput: outcome.request_throughput,
-        goodput_share: has_objective.then_some(outcome.good),
-        kv_peak: outcome.kv_peak,
-        preemptions: outcome.preemptions,
-        batch: outcome.batch,
-        busy: outcome.busy,
+        ttft_ms: found.latency(|one| one.ttft),
+        tpot_ms: has_gaps.then(|| found.latency(|one| one.tpot)),
+        itl_ms: has_gaps.then(|| found.latency(|one| one.itl)),
+        e2el_ms: found.latency(|one| one.e2el),
+        queue_ms: found.latency(|one| one.queue),
+        output_throughput: found.range(|one| one.output_throughput),
+        input_throughput: found.range(|one| one.input_throughput),
+        request_throughput: found.range(|one| one.request_throughput),
+        goodput_share: has_objective.then(|| found.range(|one| one.good)),
+        kv_peak: found.range(|one| one.kv_peak),
+        preemptions: found.range(|one| one.preemptions),
+        batch: found.range(|one| one.batch),
+        busy: found.range(|one| one.busy),
     }
-}
-
-fn moments(found: &LoadForecast) -> Vec<LoadMoment> {
-    let moments = found.likely.moments.kept().iter();
-    let moment = |moment: &forecast::serving::Moment| LoadMoment {
-        at_ms: moment.at / 1e3,
-        batch: moment.batch as u64,
-        waiting: moment.waiting as u64,
-        kv: moment.kv,
-    };
-    let mut moments: Vec<LoadMoment> = moments.map(moment).collect();
-    // Servers run ahead of each other by up to a step.
-    moments.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
-    moments
 }

@@ -122,7 +122,7 @@ impl Search<'_, '_> {
         Ok(self.falls_behind(&load, &outcome).then_some(LimitedLatency::Throughput))
     }
 
-    fn falls_behind(&self, load: &Load, outcome: &Outcome<f64>) -> bool {
+    fn falls_behind(&self, load: &Load, outcome: &Outcome) -> bool {
         let forecast::serving::Arrivals::Due(due) = &load.arrivals else { return false };
         let arriving = due.last().zip(due.first()).map_or(0.0, |(last, first)| (last - first) / 1e3);
         let whole = 1e3 * load.asked.len() as f64 / outcome.request_throughput.max(1e-9);
@@ -131,7 +131,7 @@ impl Search<'_, '_> {
 }
 
 /// The latency that most requests miss.
-fn most_missed(outcome: &Outcome<f64>) -> LimitedLatency {
+fn most_missed(outcome: &Outcome) -> LimitedLatency {
     let missed = outcome.missed.iter().zip(LATENCIES).filter(|(share, _)| **share > 0.0);
     missed.max_by(|a, b| a.0.total_cmp(b.0)).map_or(LimitedLatency::Throughput, |(_, latency)| latency)
 }
@@ -152,7 +152,7 @@ fn missed_at(least: f64, limit: LimitedLatency, is_closed: bool) -> UserError {
 }
 
 /// Not even one request at a time meets the objective: which limit it misses, and by how much.
-fn cannot_be_met(alone: &Outcome<f64>, objective: &Objective) -> UserError {
+fn cannot_be_met(alone: &Outcome, objective: &Objective) -> UserError {
     let latency = most_missed(alone);
     let (name, spread, limit) = match latency {
         LimitedLatency::Tpot => ("tpot", alone.tpot, objective.tpot_ns),

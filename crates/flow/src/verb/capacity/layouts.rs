@@ -8,11 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use collect::run::RunRequest;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use types::{
-    Capacity, CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, ModelSpec, Objective, SchemaTag, SweepAxis,
-    UserError,
-};
+use types::{Capacity, CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, SchemaTag, SweepAxis, UserError};
 
+use super::document::spec;
 use super::{CapacityRequest, Device, Effort, simulated};
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
@@ -67,23 +65,23 @@ pub fn layouts(
         (watch.done)(1);
         Some(point)
     };
-    let found: Vec<(LayoutPoint, Option<Common>)> = layouts.par_iter().enumerate().filter_map(simulate).collect();
-    let Some(Common { model, tool_version, simulations }) = found.iter().find_map(|(_, common)| common.clone()) else {
-        return Err(none_simulated(found.first().and_then(|(point, _)| point.error.clone())));
+    let mut points: Vec<LayoutPoint> = layouts.par_iter().enumerate().filter_map(simulate).collect();
+    let (Some(Layout { request, .. }), true) = (layouts.first(), points.iter().any(|point| point.figures.is_some()))
+    else {
+        return Err(none_simulated(points.first().and_then(|point| point.error.clone())));
     };
-    let mut points: Vec<LayoutPoint> = found.into_iter().map(|(point, _)| point).collect();
     mark_frontier(&mut points);
-    let objective: Option<Objective> = layouts.first().and_then(|layout| layout.request.objective);
+    let objective = request.objective;
     let best = objective.filter(|_| share_a_load(layouts)).and_then(|_| best(&points));
     Ok(CapacitySweep {
         schema: SchemaTag::new(),
-        tool_version,
-        model,
+        tool_version: request.tool_version.clone(),
+        model: spec(model),
         axes: axes.to_vec(),
         objective,
         points_planned: layouts.len() as u64,
         stopped: stopped.into_inner(),
-        simulations,
+        simulations: EFFORT.load + 1,
         points,
         best,
     })
@@ -96,28 +94,13 @@ fn none_simulated(first: Option<String>) -> UserError {
     }
 }
 
-/// What the documents of all layouts share.
-#[derive(Clone)]
-struct Common {
-    model: ModelSpec,
-    tool_version: String,
-    simulations: u64,
-}
-
-fn point(model: &LoadedModel, point: u64, layout: &Layout, device: &Device) -> (LayoutPoint, Option<Common>) {
-    let settings = layout.settings.clone();
-    match simulated(model, &layout.request, device, EFFORT, &mut |_| {}) {
-        Ok((capacity, unmet)) => {
-            let error = unmet.map(|error| error.message);
-            let figures = Some(figures(&capacity));
-            let Capacity { model, tool_version, simulations, .. } = capacity;
-            let common = Common { model, tool_version, simulations };
-            (LayoutPoint { point, settings, figures, error, on_frontier: false }, Some(common))
-        }
-        Err(error) => {
-            (LayoutPoint { point, settings, figures: None, error: Some(error.message), on_frontier: false }, None)
-        }
-    }
+fn point(model: &LoadedModel, point: u64, layout: &Layout, device: &Device) -> LayoutPoint {
+    let (figures, error) = match simulated(model, &layout.request, device, EFFORT, &mut |_| {}) {
+        Ok((capacity, unmet)) => (Some(figures(&capacity)), unmet),
+        Err(error) => (None, Some(error)),
+    };
+    let error = error.map(|error| error.message);
+    LayoutPoint { point, settings: layout.settings.clone(), figures, error, on_frontier: false }
 }
 
 fn figures(capacity: &Capacity) -> LayoutFigures {

@@ -47,7 +47,7 @@ impl PlannedLoad {
 
     /// A load file: Mooncake's JSON Lines or a table, in the order of time.
     pub fn replayed(path: &Path, most: Option<usize>, seed: u64) -> Result<Self, UserError> {
-        let replay = load_file::replay(path)?;
+        let replay = load_file::replay(path).map_err(|error| error.exiting(Exit::Usage))?;
         if let Some(request) = replay.disordered {
             return Err(times_go_back(path, request));
         }

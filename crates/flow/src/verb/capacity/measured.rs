@@ -1,7 +1,7 @@
 //! A forecast beside what a client measured of the same load.
 
 use forecast::serving::Spread;
-use types::{ForecastRange, LatencyForecast, LoadFigures, MeasuredFigure, MeasuredRequest};
+use types::{ForecastRange, LoadFigures, MeasuredFigure, MeasuredRequest};
 
 use super::load::PlannedLoad;
 
@@ -11,7 +11,7 @@ pub(super) fn beside(load: &PlannedLoad, figures: &LoadFigures) -> Vec<MeasuredF
         return Vec::new();
     }
     let of = |part: fn(&MeasuredRequest) -> Option<f64>| Spread::of(load.measured.iter().filter_map(part).collect());
-    let latencies: [(&str, Spread<f64>, Option<LatencyForecast>); 3] = [
+    let latencies = [
         ("ttft_ms", of(|one| Some(one.ttft_ms)), Some(figures.ttft_ms)),
         ("tpot_ms", of(|one| one.tpot_ms), figures.tpot_ms),
         ("e2el_ms", of(|one| Some(one.e2el_ms)), Some(figures.e2el_ms)),

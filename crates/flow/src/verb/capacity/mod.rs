@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use collect::run::RunRequest;
 pub use forecast::serving::{Backend, Engine, MeasuredStep, Router, SGLANG, VLLM};
-use forecast::serving::{DRAWS, Rules, Server, StepPrices};
+use forecast::serving::{DRAWS, Rules, Server, StepPrices, Uncertainty};
 use meter::WorkloadSettings;
 pub use report::pages::capacity::{layouts_terminal, terminal};
 use types::{
@@ -122,13 +122,21 @@ fn simulated(
     if request.steps_apply {
         prices.correct(residuals);
     }
-    let mut server = Server { prices, engine, rules: room.rules, fleet: request.fleet.fleet(&room)? };
+    let (fleet, uncertainty) =
+        (request.fleet.fleet(&room)?, Uncertainty::of(device.calibration.is_some(), prices.host_is_measured));
+    let mut server = Server { prices, engine, rules: room.rules, fleet, uncertainty };
     fleet::refuse_too_many(&server.fleet, request.load.asked.len())?;
     progress(Progress::Doing("simulating the load"));
     let objective = request.objective.unwrap_or_default();
     let found = server.forecast(&objective, effort.load, |index| request.load.draw(index))?;
     if found.likely.answers.iter().all(Option::is_none) {
-        return Err(nothing_fits(model, &device.hardware, room.rules.kv_blocks * room.rules.block_size));
+        let shortest = request.load.asked.iter().map(|asked| asked.input + asked.output).min().unwrap_or(0);
+        let tokens = room.rules.kv_blocks * room.rules.block_size;
+        return Err(UserError::usage(format!(
+            "no request of the load fits the KV cache of {} on {}: it holds {tokens} tokens, the shortest request has {shortest}",
+            model.id, device.hardware.id
+        ))
+        .hint("shorten prompts and outputs, or give the server more KV blocks or devices"));
     }
     // Requests of a file that all come at once have no rate to change.
     let varies = request.load.about.rate().is_some() || !matches!(request.load.about, LoadArrivals::File { .. });
@@ -205,17 +213,9 @@ fn workload(model: &LoadedModel, request: &CapacityRequest) -> Result<Workload, 
     };
     let workload = settings.resolve(&model.network, model.dtype)?;
     let parallel = workload.parallel;
-    if parallel.devices() != parallel.tensor {
+    if parallel.devices() > parallel.tensor.max(1) {
         return Err(UserError::usage("only tensor parallelism is simulated in a server")
             .hint("set workload.parallel.tensor alone"));
     }
     Ok(workload)
-}
-
-fn nothing_fits(model: &LoadedModel, hardware: &Hardware, tokens: u64) -> UserError {
-    UserError::usage(format!(
-        "no request of the load fits the KV cache of {} on {}, which has room for {tokens} tokens",
-        model.id, hardware.id
-    ))
-    .hint("shorten prompts and outputs, or give the server more KV blocks or devices")
 }

@@ -2,7 +2,8 @@
 
 use forecast::serving::{Backend, Engine, Rules};
 use meter::Estimator;
-use types::{Bytes, Hardware, Origin, UserError, Workload};
+use meter::hardware::Catalogue;
+use types::{Bytes, DType, Hardware, Origin, Parallel, Quantisation, UserError, Workload};
 
 use crate::pipeline::model::LoadedModel;
 
@@ -38,6 +39,27 @@ pub(super) struct Room {
     pub(super) per_token: Bytes,
 }
 
+/// What weights and activations leave of a device's memory.
+#[derive(Clone, Copy)]
+struct Space {
+    weights: Bytes,
+    /// Weights, activations of the largest step, libraries and graphs.
+    taken: Bytes,
+    per_token: Bytes,
+}
+
+impl Space {
+    /// Blocks that fit what the engine may use of the memory.
+    fn blocks(&self, engine: &Engine, block_size: u64, hardware: &Hardware) -> u64 {
+        let left = usable(engine, hardware).checked_sub(self.taken).unwrap_or_default();
+        left.get() / (self.per_token * block_size).get().max(1)
+    }
+}
+
+fn usable(engine: &Engine, hardware: &Hardware) -> Bytes {
+    Bytes::new((hardware.memory_bytes.as_f64() * engine.memory_share) as u64)
+}
+
 impl EngineSettings {
     /// The room on `hardware` for `model` as `workload` stores and shares it, where it fits.
     pub(super) fn room(
@@ -51,38 +73,40 @@ impl EngineSettings {
         let max_num_seqs = self.max_num_seqs.unwrap_or(sequences).max(1);
         let max_num_batched_tokens = self.max_num_batched_tokens.unwrap_or(tokens).max(1);
         let block_size = self.block_size.unwrap_or(self.engine.block_size).max(1);
-        // The largest step holds most activations.
-        let largest = Workload {
-            text_tokens: max_num_batched_tokens,
-            seq_len: max_num_batched_tokens,
-            max_new_tokens: 2,
-            decode_steps: 1,
-            ..workload.clone()
-        };
-        let footprint = *Estimator::new(&model.network, &largest)?.estimate(&largest)?.footprint();
-        let per_token = footprint.kv_per_token.filter(|bytes| *bytes > Bytes::ZERO);
-        let per_token = per_token.ok_or_else(|| not_served(model))?;
-        let usable = Bytes::new((hardware.memory_bytes.as_f64() * self.engine.memory_share) as u64);
-        let taken = footprint.weights + footprint.activations + RESERVE;
-        let per_block = per_token * block_size;
-        let fitting = usable.checked_sub(taken).unwrap_or_default().get() / per_block.get().max(1);
+        let space = space(model, workload, max_num_batched_tokens)?;
+        let fitting = space.blocks(&self.engine, block_size, hardware);
         if fitting == 0 {
-            return Err(does_not_fit(model, workload, hardware, self.engine, [footprint.weights, taken, usable]));
+            let fits = |workload: &Workload, hardware: &Hardware| {
+                let other = self::space(model, workload, max_num_batched_tokens);
+                other.is_ok_and(|other| other.blocks(&self.engine, block_size, hardware) > 0)
+            };
+            return Err(does_not_fit(model, workload, hardware, &self.engine, space, fits));
         }
-        let most =
-            hardware.memory_bytes.checked_sub(footprint.weights).unwrap_or_default().get() / per_block.get().max(1);
+        let Space { weights, per_token, .. } = space;
+        let per_block = per_token * block_size;
+        let most = hardware.memory_bytes.checked_sub(weights).unwrap_or_default().get() / per_block.get().max(1);
         if let Some(given) = self.kv_blocks.filter(|given| *given > most) {
             let (asked, size) = (per_block * given, hardware.memory_bytes);
             return Err(UserError::usage(format!("{given} KV blocks of {block_size} tokens take {asked}"))
-                .because(format!("{} has {size}, of which weights take {}", hardware.id, footprint.weights))
+                .because(format!("{} has {size}, of which weights take {weights}", hardware.id))
                 .hint(format!("at most {most} blocks fit beside the weights; without --kv-blocks it is {fitting}")));
         }
         let kv_blocks = self.kv_blocks.unwrap_or(fitting);
         let kv_origin = if self.kv_blocks.is_some() { Origin::Assumed } else { Origin::Modelled };
         let mixing = self.engine.mixing;
         let rules = Rules { mixing, max_num_seqs, max_num_batched_tokens, kv_blocks, block_size, piece };
-        Ok(Room { rules, weights: footprint.weights, kv: per_block * kv_blocks, kv_origin, per_token })
+        Ok(Room { rules, weights, kv: per_block * kv_blocks, kv_origin, per_token })
     }
+}
+
+/// What `model` takes of each device; the largest step, of so many tokens, holds most activations.
+fn space(model: &LoadedModel, workload: &Workload, tokens: u64) -> Result<Space, UserError> {
+    let largest =
+        Workload { text_tokens: tokens, seq_len: tokens, max_new_tokens: 2, decode_steps: 1, ..workload.clone() };
+    let footprint = *Estimator::new(&model.network, &largest)?.estimate(&largest)?.footprint();
+    let per_token = footprint.kv_per_token.filter(|bytes| *bytes > Bytes::ZERO).ok_or_else(|| not_served(model))?;
+    let taken = footprint.weights + footprint.activations + RESERVE;
+    Ok(Space { weights: footprint.weights, taken, per_token })
 }
 
 /// A model without a cache of keys and values that a server could keep.
@@ -91,24 +115,42 @@ pub(super) fn not_served(model: &LoadedModel) -> UserError {
         .hint("`llm-perf analyze` models single requests of it")
 }
 
+/// By how much it does not fit, and what would: only what `fits` says does is named.
 fn does_not_fit(
     model: &LoadedModel,
     workload: &Workload,
     hardware: &Hardware,
-    engine: Engine,
-    [weights, taken, usable]: [Bytes; 3],
+    engine: &Engine,
+    Space { weights, taken, .. }: Space,
+    fits: impl Fn(&Workload, &Hardware) -> bool,
 ) -> UserError {
-    let tensor = workload.parallel.tensor;
-    let device = if tensor > 1 { format!("each of {tensor} {}", hardware.id) } else { hardware.id.clone() };
-    let more = tensor * (taken.as_f64() / usable.as_f64().max(1.0)).ceil().max(2.0) as u64;
-    let more = more.next_power_of_two();
+    let (tensor, id, usable) = (workload.parallel.tensor, &hardware.id, usable(engine, hardware));
+    let device = if tensor > 1 { format!("each of {tensor} {id}") } else { id.clone() };
+    let lacking = taken.checked_sub(usable).unwrap_or_default();
     let share = (engine.memory_share * 100.0).round();
-    UserError::usage(format!("{} does not fit {device}", model.id))
-        .because(format!(
-            "it takes {taken} ({weights} of weights), which leaves no KV cache of the {usable} that {} may use ({share}% of the \
-             memory)",
-            engine.name
-        ))
-        .hint(format!("spread it over more devices: workload.parallel.tensor={more}"))
-        .hint("or store it in fewer bits: workload.quantisation.weights=fp8")
+    let mut error = UserError::usage(format!("{} does not fit {device}", model.id)).because(format!(
+        "it takes {taken} ({weights} of weights) and {} may use {usable} ({share}% of the memory): it lacks {lacking}, and room for a \
+         KV cache",
+        engine.name
+    ));
+    let sharing = |tensor: &u64| {
+        let parallel = Parallel { tensor: *tensor, ..workload.parallel };
+        fits(&Workload { parallel, ..workload.clone() }, hardware)
+    };
+    if let Some(tensor) = (1..=6).map(|doubled| tensor << doubled).find(sharing) {
+        error = error.hint(format!("it fits {tensor} of them: workload.parallel.tensor={tensor}"));
+    }
+    let storing = |weights: &DType| {
+        let quantisation = Quantisation { weights: Some(*weights), ..workload.quantisation };
+        fits(&Workload { quantisation, ..workload.clone() }, hardware)
+    };
+    if let Some(weights) = [DType::Fp8, DType::Int4].into_iter().find(storing) {
+        error = error.hint(format!("it fits with its weights in {weights}: workload.quantisation.weights={weights}"));
+    }
+    let catalogue = Catalogue::built_in().ok();
+    let larger = catalogue.iter().flat_map(Catalogue::devices).filter(|device| fits(workload, device));
+    if let Some(larger) = larger.min_by_key(|device| device.memory_bytes) {
+        error = error.hint(format!("the smallest device of the catalogue that it fits is {}", larger.id));
+    }
+    error
 }

@@ -227,8 +227,8 @@ fn figures(
         total_bytes: footprint.total(),
         fits: footprint.fits(hardware.memory_bytes),
         sequences_that_fit: footprint.sequences(hardware.memory_bytes),
-        prefill_sent_bytes: sent(estimate.prefill_messages()),
-        step_sent_bytes: times.decode.map(|_| sent(estimate.step_messages())),
+        prefill_sent_bytes: sent(&estimate.prefill_messages),
+        step_sent_bytes: times.decode.map(|_| sent(&estimate.step_messages)),
         forecast: None,
     })
 }

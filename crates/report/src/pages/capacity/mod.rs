@@ -15,9 +15,9 @@ use crate::render::{Page, Table};
 use crate::words::capacity::load;
 use crate::words::caveat::READ_FIRST;
 use crate::words::kind::Phrase;
-use crate::words::number::{count, grouped, known, milliseconds, percent};
+use crate::words::number::{count, grouped, known, milliseconds, percent, rate};
 use crate::words::serving::objective;
-use figures::{costs, highest, latencies, measured, rates, residuals, times};
+use figures::{costs, highest, interval, latencies, measured, rates, residuals, times};
 
 /// Requests on the page; the JSON has all.
 const REQUESTS: usize = 200;
@@ -89,6 +89,8 @@ fn head(page: &mut Page, capacity: &Capacity) {
 pub(crate) fn about(capacity: &Capacity) -> Vec<(&'static str, Option<String>)> {
     let server = &capacity.server;
     vec![
+        ("answer", Some(answer(capacity))),
+        ("limited by", limit(capacity).filter(|_| capacity.highest.is_none())),
         (
             "model",
             Some(format!(
@@ -101,8 +103,48 @@ pub(crate) fn about(capacity: &Capacity) -> Vec<(&'static str, Option<String>)> 
         ("memory", Some(format!("{} of weights, {} of KV cache", server.weights_bytes, server.kv_bytes))),
         ("load", Some(load(capacity))),
         ("target", capacity.load.objective.as_ref().map(objective)),
-        ("highest load", highest(capacity)),
+        ("highest load", highest(capacity).filter(|_| capacity.highest.is_none())),
     ]
+}
+
+/// What was asked: the highest load within the target, else what becomes of the load.
+fn answer(capacity: &Capacity) -> String {
+    if let (Some(_), Some(highest)) = (capacity.highest, highest(capacity)) {
+        return format!("the highest load is {highest}");
+    }
+    let figures = &capacity.figures;
+    let per_token = figures.tpot_ms.map(|tpot| format!("then {} a token, ", times(tpot.p50)));
+    format!(
+        "half of the requests have their first token after {}, {}{} output tokens/s",
+        times(figures.ttft_ms.p50),
+        per_token.unwrap_or_default(),
+        interval(figures.output_throughput, rate)
+    )
+}
+
+/// Requests that wait in fewer steps wait for those that are under way.
+const HARDLY: f64 = 0.05;
+/// From this share of its blocks on, a KV cache is called full: the next request rarely fits what is left.
+const FULL: f64 = 0.95;
+
+/// What keeps requests waiting, of the three that let none in: blocks of the KV cache, places in a step, and its tokens.
+fn limit(capacity: &Capacity) -> Option<String> {
+    let SimulatedServer { max_num_seqs, max_num_batched_tokens, .. } = capacity.server;
+    let all = capacity.over_time.len() as f64;
+    let waiting: Vec<&LoadMoment> = capacity.over_time.iter().filter(|moment| moment.waiting > 0).collect();
+    let share = |is_so: &dyn Fn(&&&LoadMoment) -> bool| waiting.iter().filter(is_so).count() as f64 / all.max(1.0);
+    let [waits, full, crowded] =
+        [share(&|_| true), share(&|moment| moment.kv >= FULL), share(&|moment| moment.batch >= max_num_seqs)];
+    let what = if waits < HARDLY {
+        "nothing".to_owned()
+    } else if full > waits / 2.0 {
+        "the KV cache, which is full".to_owned()
+    } else if crowded > waits / 2.0 {
+        format!("{} that run at once", count(max_num_seqs, "request"))
+    } else {
+        format!("the {} of a step", count(max_num_batched_tokens, "token"))
+    };
+    (all > 0.0).then(|| format!("{what}: requests wait in {} of the steps", percent(Some(waits))))
 }
 
 /// What a reader must know before the first number.
