@@ -1,6 +1,6 @@
 //! Loads that others wrote, and prompts: any bytes are read as a list of requests in time, or refused with what is wrong.
 
-use load::replay::{Endpoint, csv, jsonl, lines, mooncake, sharegpt};
+use load::replay::{csv, jsonl, lines, mooncake, sharegpt};
 use load::{Arrivals, LoadError};
 
 /// Tokens of an answer where a file has no number of its own.
@@ -17,11 +17,9 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
             }
         }));
     }
-    for endpoint in [Endpoint::Completions, Endpoint::Chat] {
-        was_read |= is_read(sharegpt(bytes, endpoint, TOKENS));
-        was_read |= is_read(jsonl(bytes, endpoint, TOKENS));
-        let _ = is_read(lines(bytes, endpoint, TOKENS));
-    }
+    was_read |= is_read(sharegpt(bytes, TOKENS));
+    was_read |= is_read(jsonl(bytes, TOKENS));
+    let _ = is_read(lines(bytes, TOKENS));
     was_read
 }
 

@@ -536,6 +536,24 @@ mod tests {
     }
 
     #[test]
+    fn a_convolution_that_waits_for_events_tries_algorithms() {
+        let waits = |operator: &'static str| {
+            let launch = |at: i64| Launch::new(at, at + 10, 90);
+            let mut timeline = timeline(20_000, &[launch(100), launch(900), launch(9_000)]);
+            call(&mut timeline, "cudaEventSynchronize", 300, 500, None);
+            let name = timeline.names.place(operator);
+            let (thread, start, duration) = (types::timeline::ThreadId(0), Nanos::new(50), Nanos::new(950));
+            let kind = OperatorKind::Framework;
+            timeline.operators.push(HostOperator { kind, name, thread, signature: None, start, duration, call: None });
+            let found = &divided(&timeline)[0];
+            [IdleCause::Compiling, IdleCause::Synchronising].map(|cause| cause_of(found, cause))
+        };
+        // From the end of the first kernel to the start of the second, all of it inside the operator.
+        assert_eq!(waits("aten::cudnn_convolution"), [705, 0]);
+        assert_eq!(waits("aten::item"), [0, 500]);
+    }
+
+    #[test]
     fn every_stretch_of_a_gap_has_its_own_cause() {
         let mut timeline = timeline(1_000, &[Launch::new(0, 100, 100), Launch::new(600, 700, 100)]);
         call(&mut timeline, "cudaStreamSynchronize", 210, 40, None);

@@ -108,7 +108,8 @@ fn ranges(timeline: &Timeline) -> Facts {
         .map(row)
         .collect();
     let facts = Facts::new().with("ranges", timeline.ranges.len());
-    if named.is_empty() { facts } else { facts.with("kinds", named) }
+    let is_complete = named.len() == kinds.len();
+    if named.is_empty() { facts } else { facts.with("kinds", named).with_if("complete", is_complete) }
 }
 
 /// A kernel of a backward pass, where no operator of the framework was recorded that would say so.

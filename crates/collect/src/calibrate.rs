@@ -350,10 +350,10 @@ mod tests {
     #[test]
     fn a_side_that_is_too_quick_gives_way_to_the_next() {
         let patient = CalibrationSettings { long_enough: Duration::from_secs(3600), ..small() };
-        let rate = measure_gemm::<gemm::NativeGemm<f32>>(DType::Fp32, &patient).unwrap().0;
+        let rate = measure_gemm::<gemm::SingleGemm>(DType::Fp32, &patient).unwrap().0;
         assert!(rate.method.contains("32x32x32"), "{}", rate.method);
         let none = CalibrationSettings { sides: vec![], ..small() };
-        assert!(measure_gemm::<gemm::NativeGemm<f32>>(DType::Fp32, &none).is_err());
+        assert!(measure_gemm::<gemm::SingleGemm>(DType::Fp32, &none).is_err());
     }
 
     #[test]

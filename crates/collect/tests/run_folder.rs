@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use llm_perf_collect::UserError;
 use llm_perf_collect::run::{Outcome, RunFolder, RunRequest, StoredRun, find_run, list_runs};
 use tempfile::TempDir;
-use types::{Failure, FileProblemKind, RunList, RunListing, RunState, RunStatus, SchemaTag, UserError};
+use types::{FileProblemKind, RunList, RunListing, RunState, RunStatus, SchemaTag, UserError};
 
 fn request(root: &Path) -> RunRequest {
     RunRequest {

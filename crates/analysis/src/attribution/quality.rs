@@ -16,11 +16,12 @@ use crate::time::{CaptureCall, Span, is_kernel_launch, kernel_launches};
 /// From this share of device time on, what is missing may change a conclusion.
 const WORTH_A_WARNING: f64 = 0.02;
 
-/// From this share of launches on, steps and rates of a recording whose end is missing are not what they seem.
+/// From this share of launches on, steps and rates of a recording whose end is missing are not what they seem, nor is idle time where
+/// kernels are missing in between.
 const MISLEADS: f64 = 0.1;
 
-/// From this share of launches on, work that was dropped anywhere is most of what ran.
-const MOST: f64 = 0.5;
+/// The fact of how many launches without work come before others with it.
+const BETWEEN: &str = "between";
 
 /// Counters of what has no place, with its share of device time. A counter of nothing is left out. `contested` is the work
 /// launched where ranges overlap without nesting.
@@ -126,22 +127,25 @@ fn without_work(timeline: &Timeline, attribution: &Attribution) -> Option<Qualit
     let missing: Vec<Nanos> =
         launches().filter(|(row, _)| !launched.contains(&(*row as u32))).map(|(_, call)| call.start).collect();
     let all = launches().count() as f64;
-    let part = share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
+    share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
     // A profiler that starts misses a few; behind the last launch that has work, the end is cut off.
-    let last = launched.iter().map(|row| timeline.calls[*row as usize].start).max()?;
-    let behind = missing.iter().filter(|start| **start > last).count();
-    let is_cut = share(behind as f64, all).is_some_and(|part| part >= MISLEADS);
-    let severity = if is_cut || part >= MOST { Severity::Error } else { Severity::Warning };
-    QualityCounter::some("launches_cut_off", severity, missing.len() as u64)
+    let starts = || launched.iter().map(|row| timeline.calls[*row as usize].start);
+    let (first, last) = starts().min().zip(starts().max())?;
+    let count = |which: &dyn Fn(Nanos) -> bool| missing.iter().filter(|start| which(**start)).count();
+    let (between, behind) = (count(&|start| start > first && start < last), count(&|start| start > last));
+    let misleads = |part: usize| share(part as f64, all).is_some_and(|part| part >= MISLEADS);
+    let severity = if misleads(between) || misleads(behind) { Severity::Error } else { Severity::Warning };
+    let facts = Facts::new().with_known(BETWEEN, (between > 0).then_some(between));
+    QualityCounter::some("launches_cut_off", severity, missing.len() as u64).map(|counter| counter.facts(facts))
 }
 
 impl Attribution {
-    /// Whether most launches have no work in the recording.
+    /// Whether so much launched work is missing between other work that idle time is not known.
     pub(crate) fn misses_kernels(&self) -> bool {
         let counter = self.quality.iter().find(|counter| counter.counter == "launches_cut_off");
-        let missing = counter.map_or(0, |counter| counter.value);
-        let launched: HashSet<u32> = self.launch.iter().flatten().copied().collect();
-        missing as f64 >= MOST * (missing + launched.len() as u64) as f64 && missing > 0
+        let missing = counter.and_then(|counter| counter.quantities.count(BETWEEN)).unwrap_or_default();
+        let work = self.launch.iter().flatten().count() as u64;
+        missing > 0 && missing as f64 >= MISLEADS * (missing + work) as f64
     }
 }
 
@@ -176,14 +180,17 @@ mod tests {
     use crate::device::sample::{Launch, call, timeline};
 
     #[test]
-    fn a_recording_misses_kernels_where_most_launches_have_none() {
-        let misses = |without: u64| {
-            let mut timeline = timeline(1_000, &[Launch::new(10, 20, 5), Launch::new(30, 40, 5)]);
+    fn a_recording_misses_kernels_where_launches_before_others_have_none() {
+        let misses = |without: u64, from: i64| {
+            let launches: Vec<_> = (0..18).map(|at| Launch::new(1_000 + 20 * at, 1_010 + 20 * at, 5)).collect();
+            let mut timeline = timeline(2_000, &launches);
             (0..without).for_each(|at| {
-                call(&mut timeline, "cudaLaunchKernel", 50 + 10 * at as i64, 5, Correlation::new(100 + at));
+                call(&mut timeline, "cudaLaunchKernel", from + 10 * at as i64, 5, Correlation::new(100 + at));
             });
             attribute(&timeline, &AttributionSettings::default()).misses_kernels()
         };
-        assert_eq!([0, 1, 2, 6].map(misses), [false, false, true, true]);
+        assert_eq!([0, 1, 2, 30].map(|without| misses(without, 1_005)), [false, false, true, true]);
+        assert!(!misses(30, 2_000), "a recording that is cut off knows what came before");
+        assert!(!misses(30, 500), "a profiler that starts misses a few");
     }
 }

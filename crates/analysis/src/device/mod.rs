@@ -35,7 +35,9 @@ pub(crate) use partition::Partition;
 #[cfg(test)]
 pub(crate) use special::Head;
 pub use special::Mark;
-pub(crate) use special::{Portion, Special};
+#[cfg(test)]
+pub(crate) use special::Portion;
+pub(crate) use special::Special;
 pub(crate) use sums::DeviceSums;
 pub(crate) use waits::GraphWaits;
 

@@ -3,7 +3,7 @@
 use types::{Base, EstimatedSaving, Facts, Finding, Severity};
 
 use super::{Found, Run, own_kernels};
-use crate::device::{Mark, Portion, StageWork};
+use crate::device::{DeviceRecords, Mark, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::replay::{Change, Chosen};
@@ -18,13 +18,8 @@ const MUCH: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "attention-not-flash";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    let of_stage = |(stage, work): (&Scope, &StageWork)| found(*stage, work, *device.special.score_softmax.get(stage)?);
-    device.stages.iter().filter_map(of_stage).collect()
-}
-
-fn found(stage: Scope, work: &StageWork, softmax: Portion) -> Option<Found> {
+pub(super) fn check(_: &Run<'_>, device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+    let softmax = device.special.score_softmax.get(&stage)?;
     let time = softmax.part.run;
     let part = share(time.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let busy = share(time.get() as f64, work.busy().get() as f64)?;
@@ -47,7 +42,7 @@ mod tests {
     use types::{IdleCause, Nanos, Stage};
 
     use super::*;
-    use crate::device::{DeviceRecords, Part, Special};
+    use crate::device::{Part, Portion, Special};
     use crate::finding::fired_on_device;
 
     fn device(wait: i64) -> DeviceRecords {

@@ -20,8 +20,8 @@ const MOST_TIME: f64 = 1.25;
 /// The rule's name.
 pub(super) const RULE: &str = "cold-first-iteration";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    run.steps.and_then(found).into_iter().collect()
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
+    run.steps.and_then(found)
 }
 
 fn found(steps: &Steps) -> Option<Found> {

@@ -11,11 +11,7 @@ const LEAST_SHARE: f64 = 0.01;
 /// The rule's name.
 pub(super) const RULE: &str = "cold-requests";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let cold = run.cold?;
     let facts = latency_facts(cold.time, cold.latency, LEAST_SHARE)?
         .with("requests", cold.requests)

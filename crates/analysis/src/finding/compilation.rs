@@ -2,8 +2,10 @@
 
 use types::{IdleCause, RunKindName};
 
-use super::idle::{IdleRule, Promise, places};
+use super::idle::{IdleRule, Promise};
 use super::{Found, Run};
+use crate::device::{DeviceRecords, StageWork};
+use crate::scope::Scope;
 
 /// The rule's name.
 pub(super) const RULE: &str = "compilation";
@@ -11,11 +13,7 @@ pub(super) const RULE: &str = "compilation";
 const IDLE: IdleRule =
     IdleRule { name: RULE, cause: IdleCause::Compiling, unrecorded: None, promise: Promise::Nothing };
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+pub(super) fn check(run: &Run<'_>, _: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
     // A capture is recorded to be read beside its replay, and is no cost of it.
-    if run.kind() == Some(RunKindName::GraphCapture) {
-        Vec::new()
-    } else {
-        IDLE.check(run, |scope| places(run, scope, &[IdleCause::Compiling]))
-    }
+    IDLE.check(run, scope, work).filter(|_| run.kind() != Some(RunKindName::GraphCapture))
 }

@@ -3,7 +3,7 @@
 use types::timeline::{CopyDirection, WorkKind};
 use types::{Base, BytesPerSecond, DeviceTime, EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::idle::some;
+use super::idle::{seen_once, some};
 use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::is_migration;
@@ -49,14 +49,13 @@ impl CopyRule {
                 Facts::new().with("device", time.device.to_string()).with("copies", copy.calls).with("moved", bytes);
             Some(facts.with("time", copy.ns).with("rate", rate).with("kernels", time.compute_ns))
         };
-        let facts = Facts::new()
+        let facts = seen_once(Facts::new(), pattern.once, saves)
             .with("exposed", saves)
             .with_share("exposed_share", part, Base::DeviceTime)
             .with("span", span)
             .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>())
             .with_known("pageable", run.device.and_then(|device| self.pageable(device)))
             .with_known("unified", run.device.and_then(|device| self.unified(device)))
-            .with_known("once", some(pattern.once.min(saves)))
             .with_known("alike", weights.map(|alike| alike.copies))
             .with_known("sizes", weights.map(|alike| alike.sizes))
             // What runs beside copies can be no more than the rest of the time, nor than there are kernels.

@@ -20,14 +20,9 @@ const NAMED: usize = 3;
 /// The rule's name.
 pub(super) const RULE: &str = "dequantisation";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
+pub(super) fn check(_: &Run<'_>, device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     // What is known to be quantised is told by itself, beside casts of which nothing is known.
-    let of = |(stage, work): (&Scope, &StageWork)| {
-        let known = found(device, *stage, work, Cast::Quantised);
-        known.or_else(|| found(device, *stage, work, Cast::Unknown))
-    };
-    device.stages.iter().filter_map(of).collect()
+    [Cast::Quantised, Cast::Unknown].into_iter().find_map(|cast| found(device, stage, work, cast))
 }
 
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, cast: Cast) -> Option<Found> {

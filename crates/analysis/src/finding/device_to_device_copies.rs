@@ -17,15 +17,11 @@ const MUCH: f64 = 0.15;
 /// The rule's name.
 pub(super) const RULE: &str = "device-to-device-copies";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
 fn copies(time: &DeviceTime) -> Option<&CopyTime> {
     time.copies.iter().find(|copy| copy.kind == "DtoD")
 }
 
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let busy: Nanos = run.device_time.iter().map(|time| time.busy_ns).sum();
     let all: Nanos = run.device_time.iter().filter_map(copies).map(|copy| copy.ns).sum();
     let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();

@@ -10,8 +10,8 @@ pub(super) const RULE: &str = "device-to-host-copies";
 
 const COPIES: CopyRule = CopyRule { name: RULE, direction: CopyDirection::DeviceToHost };
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    COPIES.check(run).into_iter().collect()
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
+    COPIES.check(run)
 }
 
 #[cfg(test)]

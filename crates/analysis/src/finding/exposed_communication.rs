@@ -19,11 +19,7 @@ const MUCH: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "exposed-communication";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let sum = |of: fn(&types::DeviceTime) -> Nanos| -> Nanos { run.device_time.iter().map(of).sum() };
     let (exposed, all, span) =
         (sum(|time| time.communication_exposed_ns), sum(|time| time.communication_ns), sum(|time| time.span_ns));

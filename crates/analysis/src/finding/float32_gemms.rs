@@ -19,10 +19,8 @@ const MUCH: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "float32-gemms";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    let half = HalfPrecision::of(run.subject.hardware.as_ref());
-    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work, half)).collect()
+pub(super) fn check(run: &Run<'_>, device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+    found(device, stage, work, HalfPrecision::of(run.subject.hardware.as_ref()))
 }
 
 /// What a device computes in half precision at the rate of its matrix units.
@@ -75,6 +73,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork, precision: Half
         .with_if("convolutions", with_convolutions)
         .with_if("fp16", precision == HalfPrecision::Fp16)
         .with_if("unknown", precision == HalfPrecision::Unknown)
+        .with_if("tf32", precision == HalfPrecision::Both && !device.is_hip)
         .with("single", single)
         .with_share("single_share", part, if with_convolutions { Base::ProductTime } else { Base::GemmTime })
         .with_share("wall_share", of_wall, stage.base())

@@ -13,11 +13,7 @@ const LEAST_TIME: f64 = 0.01;
 /// The rule's name.
 pub(super) const RULE: &str = "gradient-copies";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let device = run.device?;
     let copies = device.data_parallel.copies_back;
     let pieces: u64 = device.stages.values().map(|work| work.pieces).sum();

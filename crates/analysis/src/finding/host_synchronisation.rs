@@ -1,14 +1,13 @@
 //! The host stops to wait for the device inside a step, and the device then waits for the host.
 
-use types::{EstimatedSaving, Facts, Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Facts, Finding, IdleCause, Nanos, Severity};
 
-use super::idle::idle;
+use super::idle::{idle, waiting};
 use super::{Claim, Found, Run};
-use crate::device::{DeviceRecords, StageWork};
+use crate::device::StageWork;
 use crate::loss::Cause;
 use crate::replay::Change;
 use crate::scope::Scope;
-use crate::statistics::share;
 
 /// Share of the time that the device must wait after synchronisations.
 const LEAST_SHARE: f64 = 0.02;
@@ -19,14 +18,12 @@ const NAMED: usize = 3;
 pub(super) const RULE: &str = "host-synchronisation";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
+    let parts = waiting(run, IdleCause::Synchronising, LEAST_SHARE);
+    parts.map(|(scope, work, waiting, part)| found(run, scope, work, waiting, part)).collect()
 }
 
-fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
-    let waiting = work.waits.get(&IdleCause::Synchronising).copied()?;
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let calls = device.calls(stage, IdleCause::Synchronising);
+fn found(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nanos, part: f64) -> Found {
+    let calls = run.device.map(|device| device.calls(stage, IdleCause::Synchronising)).unwrap_or_default();
     let steps = work.steps.filter(|steps| *steps > 0);
     let row = |(count, name): &(u64, &str)| {
         let per_step = steps.map(|steps| *count as f64 / steps as f64);
@@ -37,16 +34,17 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let saving = EstimatedSaving::at_most(waiting);
     let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(saving);
     let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Synchronising)]);
-    Some(Found::new(finding, claim).replayed(Change::WithoutSynchronisation))
+    Found::new(finding, claim).replayed(Change::WithoutSynchronisation)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::{Nanos, Stage};
+    use types::Stage;
 
     use super::*;
+    use crate::device::DeviceRecords;
     use crate::finding::fired_on_device;
 
     fn device(waiting: i64) -> DeviceRecords {

@@ -2,8 +2,10 @@
 
 use types::IdleCause;
 
-use super::idle::{IdleRule, Promise, places};
+use super::idle::{IdleRule, Promise};
 use super::{Found, Run};
+use crate::device::{DeviceRecords, StageWork};
+use crate::scope::Scope;
 
 /// The rule's name.
 pub(super) const RULE: &str = "host-work";
@@ -15,6 +17,6 @@ const IDLE: IdleRule = IdleRule {
     promise: Promise::WhatComesBack,
 };
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    IDLE.check(run, |scope| places(run, scope, &[IdleCause::HostWork, IdleCause::HostUnknown]))
+pub(super) fn check(run: &Run<'_>, _: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
+    IDLE.check(run, scope, work)
 }

@@ -44,19 +44,8 @@ pub(super) struct IdleRule {
 }
 
 impl IdleRule {
-    /// Every scope in which the device is idle for long enough; `places` are where the host was.
-    pub(super) fn check(&self, run: &Run<'_>, places: impl Fn(Scope) -> Vec<Facts>) -> Vec<Found> {
-        let Some(device) = run.device else { return Vec::new() };
-        device.stages.iter().filter_map(|(scope, work)| self.found(run, *scope, work, &places)).collect()
-    }
-
-    fn found(
-        &self,
-        run: &Run<'_>,
-        scope: Scope,
-        work: &StageWork,
-        places: impl Fn(Scope) -> Vec<Facts>,
-    ) -> Option<Found> {
+    /// A part of the run in which the device is idle for long enough.
+    pub(super) fn check(&self, run: &Run<'_>, scope: Scope, work: &StageWork) -> Option<Found> {
         let of = |waits: &BTreeMap<IdleCause, Nanos>, cause| waits.get(&cause).copied().unwrap_or_default();
         let of_both = |waits| {
             [Some(self.cause), self.unrecorded].map(|cause| cause.map_or(Nanos::ZERO, |cause| of(waits, cause)))
@@ -71,21 +60,21 @@ impl IdleRule {
         let told = if comes_back { promised + recurs } else { waiting };
         let severity = if share_of(told).is_some_and(|part| part >= MUCH) { Severity::Warning } else { Severity::Info };
         let is_promised = share_of(promised).is_some_and(|part| part >= LEAST_SHARE);
-        let once = some(known_once + unrecorded_once).filter(|_| comes_back);
+        let once = if comes_back { known_once + unrecorded_once } else { Nanos::ZERO };
         let is_once = comes_back && share_of(told).is_none_or(|part| part < LEAST_SHARE);
         // What does not come back matters only where it shapes the recording; what nobody knows, a little earlier.
         let least = if is_once { MUCH } else { LEAST_UNPROMISED };
         if comes_back && !is_promised && part < least {
             return None;
         }
-        let facts = idle(scope, waiting, part)
-            .with_known("once", once)
-            .with_if("one_off", is_once && once.is_some())
+        let facts = seen_once(idle(scope, waiting, part), once, waiting)
+            .with_if("one_off", is_once && once > Nanos::ZERO)
             .with_known("unrecorded", some(unrecorded))
             .with_if("all_unrecorded", unrecorded == waiting)
             .with_known(RECURS, some(recurs))
             .with_if("works", is_promised);
-        let (next, inside): (Vec<_>, Vec<_>) = places(scope).into_iter().partition(|place| place.has("next"));
+        let places = places(run, scope, [Some(self.cause), self.unrecorded]);
+        let (next, inside): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.has("next"));
         let some_rows = |rows: Vec<Facts>| Some(rows).filter(|rows| !rows.is_empty());
         let facts = facts.with_known("places", some_rows(inside)).with_known("next", some_rows(next));
         let finding = Finding::new(self.name, severity, scope.stage(), facts);
@@ -98,6 +87,19 @@ impl IdleRule {
     }
 }
 
+/// Parts of the run whose device waits for this cause for at least such a share of their time, with that time and its share.
+pub(super) fn waiting<'a>(
+    run: &Run<'a>,
+    cause: IdleCause,
+    least: f64,
+) -> impl Iterator<Item = (Scope, &'a StageWork, Nanos, f64)> {
+    run.device.into_iter().flat_map(|device| &device.stages).filter_map(move |(scope, work)| {
+        let waiting = work.waits.get(&cause).copied()?;
+        let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= least)?;
+        Some((*scope, work, waiting, part))
+    })
+}
+
 /// The facts of idle time in a part of the run.
 pub(super) fn idle(scope: Scope, waiting: Nanos, part: f64) -> Facts {
     Facts::new().with("where", scope.base()).with("idle", waiting).with_share("idle_share", part, scope.base())
@@ -105,9 +107,9 @@ pub(super) fn idle(scope: Scope, waiting: Nanos, part: f64) -> Facts {
 
 /// Where the host was in idle time of these causes. Places are known of a device's whole time, so that they are evidence for the whole
 /// of it alone.
-pub(super) fn places(run: &Run<'_>, scope: Scope, causes: &[IdleCause]) -> Vec<Facts> {
+fn places(run: &Run<'_>, scope: Scope, causes: [Option<IdleCause>; 2]) -> Vec<Facts> {
     let [time] = run.device_time else { return Vec::new() };
-    let idle = time.idle.iter().filter(|idle| scope == Scope::Run && causes.contains(&idle.cause));
+    let idle = time.idle.iter().filter(|idle| scope == Scope::Run && causes.contains(&Some(idle.cause)));
     let mut places: Vec<_> = idle.flat_map(|idle| &idle.inside).collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.ns));
     places.into_iter().take(PLACES).map(row).collect()
@@ -117,6 +119,13 @@ pub(super) fn places(run: &Run<'_>, scope: Scope, causes: &[IdleCause]) -> Vec<F
 fn row(place: &IdlePlace) -> Facts {
     let name = place.next().map_or(("name", place.name.as_str()), |next| ("next", next));
     Facts::new().with(name.0, name.1).with("time", place.ns)
+}
+
+/// How much of a time comes once, or that all of it does.
+pub(super) fn seen_once(facts: Facts, once: Nanos, all: Nanos) -> Facts {
+    facts
+        .with_known("once", some(once).filter(|once| *once < all))
+        .with_if("entirely", all > Nanos::ZERO && once >= all)
 }
 
 /// A time, where there is any.

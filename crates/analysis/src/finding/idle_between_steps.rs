@@ -12,11 +12,7 @@ const LEAST_SHARE: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "idle-between-steps";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Between { time, pauses, median, longest } = pressure.between;
     let unseen_of = |device: &DeviceTime| -> Nanos {

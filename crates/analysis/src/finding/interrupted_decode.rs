@@ -15,11 +15,7 @@ const CHUNK: u64 = 256;
 /// The rule's name.
 pub(super) const RULE: &str = "interrupted-decode";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Interrupted { time, requests, steps, mixed_step, decode_step, idle, chunk, gap, gap_alone } =
         pressure.interrupted;

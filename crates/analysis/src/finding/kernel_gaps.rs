@@ -2,10 +2,8 @@
 
 use types::{Finding, IdleCause, Nanos, Severity};
 
-use super::idle::{idle, some};
+use super::idle::{idle, some, waiting};
 use super::{Found, Run};
-use crate::device::StageWork;
-use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
 
@@ -16,25 +14,20 @@ const LEAST_SHARE: f64 = 0.03;
 pub(super) const RULE: &str = "kernel-gaps";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(scope, work)| of_stage(run, *scope, work)).collect()
-}
-
-fn of_stage(run: &Run<'_>, scope: Scope, work: &StageWork) -> Option<Found> {
-    let waiting = work.waits.get(&IdleCause::BetweenKernels).copied()?;
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    if run.is_little(waiting) {
-        return None;
-    }
-    let mean: Option<Nanos> = share(waiting.get() as f64, work.kernel_gaps as f64).map(rounded);
-    let in_graphs = some(work.graphs.waits.between_kernels).filter(|time| *time < waiting);
-    let facts = idle(scope, waiting, part)
-        .with_if("hip", run.is_hip())
-        .with_if("graphs", work.graphs.waits.between_kernels >= waiting)
-        .with_known("in_graphs", in_graphs)
-        .with("gaps", work.kernel_gaps)
-        .with_known("mean", mean);
-    Some(Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts)))
+    let found =
+        waiting(run, IdleCause::BetweenKernels, LEAST_SHARE).filter(|(.., waiting, _)| !run.is_little(*waiting));
+    let found = found.map(|(scope, work, waiting, part)| {
+        let mean: Option<Nanos> = share(waiting.get() as f64, work.kernel_gaps as f64).map(rounded);
+        let in_graphs = some(work.graphs.waits.between_kernels).filter(|time| *time < waiting);
+        let facts = idle(scope, waiting, part)
+            .with_if("hip", run.is_hip())
+            .with_if("graphs", work.graphs.waits.between_kernels >= waiting)
+            .with_known("in_graphs", in_graphs)
+            .with("gaps", work.kernel_gaps)
+            .with_known("mean", mean);
+        Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts))
+    });
+    found.collect()
 }
 
 #[cfg(test)]
@@ -44,8 +37,9 @@ mod tests {
     use types::Stage;
 
     use super::*;
-    use crate::device::{DeviceRecords, GraphWaits, GraphWork};
+    use crate::device::{DeviceRecords, GraphWaits, GraphWork, StageWork};
     use crate::finding::fired_on_device;
+    use crate::scope::Scope;
 
     fn device(waiting: i64, in_graphs: i64) -> DeviceRecords {
         let waits = GraphWaits { between_kernels: Nanos::new(in_graphs), ..GraphWaits::default() };

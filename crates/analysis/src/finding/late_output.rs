@@ -11,11 +11,7 @@ const LEAST_SHARE: f64 = 0.05;
 /// The rule's name.
 pub(super) const RULE: &str = "late-output";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let WayBack { time, shortest, longest } = pressure.back;
     let facts = latency_facts(time, pressure.latency, LEAST_SHARE)?

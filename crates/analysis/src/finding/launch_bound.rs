@@ -1,14 +1,10 @@
 //! The device waits for the host to launch work: the launches decide the time, not the work.
 
-use types::{EstimatedSaving, Finding, IdleCause, RunKindName, Severity};
+use types::{Finding, Severity};
 
-use super::launches::{facts, is_in_graphs, without_launches};
-use super::{Claim, Found, Run};
-use crate::device::StageWork;
-use crate::loss::Cause;
+use super::launches::{facts, is_in_graphs, launching, lost_to_launches, without_launches};
+use super::{Found, Run};
 use crate::replay::Change;
-use crate::scope::Scope;
-use crate::statistics::share;
 
 /// Share of a stage that the device waits for launches above which they decide its time.
 pub(super) const LEAST_SHARE: f64 = 0.3;
@@ -17,33 +13,27 @@ pub(super) const LEAST_SHARE: f64 = 0.3;
 pub(super) const RULE: &str = "launch-bound";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    // What is launched into a capture is on its way into a graph.
-    let Some(device) = run.device.filter(|_| run.kind() != Some(RunKindName::GraphCapture)) else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| of_stage(run, *stage, work)).collect()
-}
-
-fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
-    let waiting = work.waits.get(&IdleCause::Launching).copied()?;
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    if is_in_graphs(work) || run.is_little(waiting) {
-        return None;
-    }
-    let saves = without_launches(work, waiting);
-    let facts = facts(run, stage, work, waiting, part)?;
-    let finding = Finding::new(RULE, Severity::Warning, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
-    let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]);
-    Some(Found::new(finding, claim).replayed(Change::CudaGraphs))
+    let parts = launching(run, LEAST_SHARE).filter(|(_, work, ..)| !is_in_graphs(work));
+    let found = parts.filter_map(|(scope, work, waiting, part)| {
+        let facts = facts(run, scope, work, waiting, part)?;
+        let finding = Finding::new(RULE, Severity::Warning, scope.stage(), facts);
+        Some(lost_to_launches(finding, without_launches(work, waiting), Change::CudaGraphs))
+    });
+    found.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::{Nanos, Stage};
+    use types::{IdleCause, Nanos, Stage};
 
     use super::*;
-    use crate::device::DeviceRecords;
+    use crate::device::sample::group;
+    use crate::device::{DeviceRecords, StageWork, WorkGroup};
     use crate::finding::fired_on_device;
+    use crate::kernel::Family;
+    use crate::scope::Scope;
 
     /// Ten steps of ten launches in 10,000 ns.
     fn device(waiting: i64) -> DeviceRecords {
@@ -85,6 +75,19 @@ mod tests {
         let mut elsewhere = device(8_000);
         elsewhere.stages.entry(Scope::Stage(Stage::Prefill)).or_default().graphs.launches = 5;
         assert!(fired_on_device(&elsewhere, RULE)[0].quantities.has("run_graphs"));
+    }
+
+    #[test]
+    fn what_is_launched_once_promises_nothing_of_a_graph() {
+        let of = |calls: u64| {
+            let kernel = WorkGroup { calls, ..group(Stage::Decode, "kernel", Family::Other, 10) };
+            let mut device = DeviceRecords { groups: vec![kernel], ..device(8_000) };
+            // One pass, of which no step is known to repeat.
+            device.stages.values_mut().for_each(|work| work.steps = None);
+            let found = fired_on_device(&device, RULE).remove(0);
+            (found.saving.saves_ns.is_some(), found.quantities.has("single"))
+        };
+        assert_eq!([of(2), of(3)], [(false, true), (true, false)]);
     }
 
     #[test]

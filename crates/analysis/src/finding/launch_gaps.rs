@@ -1,15 +1,11 @@
 //! The device is idle between launches, although these do not decide its time or are launches of whole graphs.
 
-use types::{EstimatedSaving, Finding, IdleCause, RunKindName, Severity};
+use types::{Finding, IdleCause, Severity};
 
 use super::launch_bound;
-use super::launches::{facts, is_in_graphs, without_launches};
-use super::{Claim, Found, Run};
-use crate::device::StageWork;
-use crate::loss::Cause;
+use super::launches::{facts, is_in_graphs, launching, lost_to_launches, without_launches};
+use super::{Found, Run};
 use crate::replay::Change;
-use crate::scope::Scope;
-use crate::statistics::share;
 
 /// Share of a stage from which gaps are told: some remain between kernels that are launched one by one.
 const LEAST_SHARE: f64 = 0.05;
@@ -22,29 +18,19 @@ const MUCH: f64 = 0.1;
 pub(super) const RULE: &str = "launch-gaps";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    // What is launched into a capture is on its way into a graph.
-    let Some(device) = run.device.filter(|_| run.kind() != Some(RunKindName::GraphCapture)) else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| of_stage(run, *stage, work)).collect()
-}
-
-fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
-    let waiting = work.waits.get(&IdleCause::Launching).copied()?;
-    let in_graphs = is_in_graphs(work);
-    let least = if in_graphs { LEAST_SHARE_OF_GRAPHS } else { LEAST_SHARE };
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= least)?;
-    if run.is_little(waiting) || (!in_graphs && part >= launch_bound::LEAST_SHARE) {
-        return None;
-    }
-    let facts = facts(run, stage, work, waiting, part)?.with_if("in_graphs", in_graphs);
-    let severity = if in_graphs && part >= MUCH { Severity::Warning } else { Severity::Info };
-    // A graph cannot be captured again: what it saves is the work of the host around it.
-    let (saves, change) = match in_graphs {
-        true => (waiting, Change::WithoutHost(IdleCause::Launching)),
-        false => (without_launches(work, waiting), Change::CudaGraphs),
-    };
-    let finding = Finding::new(RULE, severity, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
-    let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]);
-    Some(Found::new(finding, claim).replayed(change))
+    let is_meant = |in_graphs, part| in_graphs || (LEAST_SHARE..launch_bound::LEAST_SHARE).contains(&part);
+    let found = launching(run, LEAST_SHARE_OF_GRAPHS).filter_map(|(scope, work, waiting, part)| {
+        let in_graphs = is_in_graphs(work);
+        let facts = facts(run, scope, work, waiting, part).filter(|_| is_meant(in_graphs, part))?;
+        let severity = if in_graphs && part >= MUCH { Severity::Warning } else { Severity::Info };
+        let finding = Finding::new(RULE, severity, scope.stage(), facts.with_if("in_graphs", in_graphs));
+        // A graph cannot be captured again: what it saves is the work of the host around it.
+        Some(match in_graphs {
+            true => lost_to_launches(finding, waiting, Change::WithoutHost(IdleCause::Launching)),
+            false => lost_to_launches(finding, without_launches(work, waiting), Change::CudaGraphs),
+        })
+    });
+    found.collect()
 }
 
 #[cfg(test)]
@@ -54,8 +40,9 @@ mod tests {
     use types::{Nanos, Stage};
 
     use super::*;
-    use crate::device::{DeviceRecords, GraphWaits, GraphWork};
+    use crate::device::{DeviceRecords, GraphWaits, GraphWork, StageWork};
     use crate::finding::fired_on_device;
+    use crate::scope::Scope;
 
     /// Ten steps of 100 pieces of work in 10,000 ns; each is one graph of 90 and ten launches beside it, or all are launched.
     fn device(waiting: i64, in_graphs: bool) -> DeviceRecords {

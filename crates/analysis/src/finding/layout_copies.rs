@@ -19,17 +19,12 @@ const LEAST_SHARE: f64 = 0.05;
 /// The rule's name.
 pub(super) const RULE: &str = "layout-copies";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
-}
-
 /// Copies that are no kernels have a rule of their own, and so have casts of quantised tensors.
 fn is_copy(group: &WorkGroup) -> bool {
     group.family == Family::Copy && group.kind == WorkKind::Kernel && group.casts.is_none()
 }
 
-fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+pub(super) fn check(_: &Run<'_>, device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let copies: Vec<_> = device.groups.iter().filter(|group| group.scope == stage && is_copy(group)).collect();
     let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
     let (run, time) = (sum(|group| group.run), sum(|group| group.time));

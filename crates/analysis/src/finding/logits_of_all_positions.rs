@@ -22,13 +22,8 @@ const HEAD: &str = "lm_head";
 /// The rule's name.
 pub(super) const RULE: &str = "logits-of-all-positions";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    match run.device {
-        Some(device) => on_device(device),
-        None => found(run),
-    }
-    .into_iter()
-    .collect()
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
+    run.device.map_or_else(|| found(run), on_device)
 }
 
 /// In a trace: the head's own part of the wall time, at prefill and per decode step.

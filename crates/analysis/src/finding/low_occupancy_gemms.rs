@@ -17,12 +17,7 @@ const LEAST_SHARE: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "low-occupancy-gemms";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
-}
-
-fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+pub(super) fn check(_: &Run<'_>, device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let multiprocessors = device.multiprocessors?;
     let few = |group: &&crate::device::WorkGroup| {
         let is_product = matches!(group.family, Family::Gemm | Family::Gemv) && !sums_up_products(&group.name);

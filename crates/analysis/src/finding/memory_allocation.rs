@@ -2,7 +2,7 @@
 
 use types::{EstimatedSaving, Facts, Finding, IdleCause, Severity};
 
-use super::idle::{idle, some};
+use super::idle::{idle, seen_once};
 use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, StageWork};
 use crate::loss::Cause;
@@ -21,12 +21,7 @@ const NAMED: usize = 3;
 /// The rule's name.
 pub(super) const RULE: &str = "memory-allocation";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work)).collect()
-}
-
-fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
+pub(super) fn check(_: &Run<'_>, device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Allocating).copied()?;
     let once = work.waits_once.get(&IdleCause::Allocating).copied().unwrap_or_default();
     let comes_back = waiting - once;
@@ -44,7 +39,7 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
         return None;
     }
     let rows = calls.iter().take(NAMED).map(|(count, name)| Facts::new().with("call", *name).with("calls", *count));
-    let facts = idle(scope, waiting, part).with_known("once", some(once)).with("calls", rows.collect::<Vec<_>>());
+    let facts = seen_once(idle(scope, waiting, part), once, waiting).with("calls", rows.collect::<Vec<_>>());
     if !recurs {
         let facts = facts.with_if("one_off", true);
         return Some(Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts)));

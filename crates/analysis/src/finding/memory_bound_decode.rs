@@ -13,11 +13,7 @@ const LEAST_RATIO: f64 = 4.0;
 /// The rule's name.
 pub(super) const RULE: &str = "memory-bound-decode";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let used = run.used.get(&Stage::Decode)?;
     let mbu = used.mbu().filter(|mbu| *mbu >= LEAST_MBU)?;
     let mfu = used.mfu()?;

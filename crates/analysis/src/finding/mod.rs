@@ -80,54 +80,78 @@ const OUTSIDE_WORTH_SAYING: f64 = 0.01;
 const LATENCY_SHARE: &str = "latency_share";
 
 /// A rule: its name, and what it finds in a run.
-type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
+type Rule = (&'static str, Check);
+
+/// What a rule looks at.
+#[derive(Clone, Copy)]
+enum Check {
+    /// The run as a whole.
+    Whole(fn(&Run<'_>) -> Option<Found>),
+    /// Each part of it, where device work was traced.
+    Part(fn(&Run<'_>, &DeviceRecords, Scope, &StageWork) -> Option<Found>),
+    /// Whatever it likes.
+    Any(fn(&Run<'_>) -> Vec<Found>),
+}
+
+impl Check {
+    fn found(self, run: &Run<'_>) -> Vec<Found> {
+        match (self, run.device) {
+            (Self::Whole(check), _) => check(run).into_iter().collect(),
+            (Self::Part(check), Some(device)) => {
+                device.stages.iter().filter_map(|(scope, work)| check(run, device, *scope, work)).collect()
+            }
+            (Self::Part(_), None) => Vec::new(),
+            (Self::Any(check), _) => check(run),
+        }
+    }
+}
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
 const RULES: [Rule; 40] = [
-    (utilisation_above_one::RULE, utilisation_above_one::check),
-    (cold_first_iteration::RULE, cold_first_iteration::check),
-    (slow_steps::RULE, slow_steps::check),
-    (compilation::RULE, compilation::check),
-    (data_loading::RULE, data_loading::check),
-    (host_work::RULE, host_work::check),
-    (straggling_rank::RULE, straggling_rank::check),
-    (exposed_communication::RULE, exposed_communication::check),
-    (run_to_run_variation::RULE, run_to_run_variation::check),
-    (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
-    (recomputed_tokens::RULE, recomputed_tokens::check),
-    (logits_of_all_positions::RULE, logits_of_all_positions::check),
-    (launch_bound::RULE, launch_bound::check),
-    (host_synchronisation::RULE, host_synchronisation::check),
-    (memory_allocation::RULE, memory_allocation::check),
-    (host_to_device_copies::RULE, host_to_device_copies::check),
-    (device_to_host_copies::RULE, device_to_host_copies::check),
-    (device_to_device_copies::RULE, device_to_device_copies::check),
-    (gradient_copies::RULE, gradient_copies::check),
-    (dequantisation::RULE, dequantisation::check),
-    (unfused_elementwise::RULE, unfused_elementwise::check),
-    (attention_not_flash::RULE, attention_not_flash::check),
-    (small_expert_gemms::RULE, small_expert_gemms::check),
-    (layout_copies::RULE, layout_copies::check),
-    (float32_gemms::RULE, float32_gemms::check),
-    (low_occupancy_gemms::RULE, low_occupancy_gemms::check),
-    (small_grids::RULE, small_grids::check),
-    (padded_batches::RULE, padded_batches::check),
-    (launch_gaps::RULE, launch_gaps::check),
-    (kernel_gaps::RULE, kernel_gaps::check),
-    (unexplained_delay::RULE, unexplained_delay::check),
-    (memory_bound_decode::RULE, memory_bound_decode::check),
-    (far_from_roofline::RULE, far_from_roofline::check),
-    (top_operator::RULE, top_operator::check),
-    (cold_requests::RULE, cold_requests::check),
-    (queueing::RULE, queueing::check),
-    (preemption::RULE, preemption::check),
-    (interrupted_decode::RULE, interrupted_decode::check),
-    (late_output::RULE, late_output::check),
-    (idle_between_steps::RULE, idle_between_steps::check),
+    (utilisation_above_one::RULE, Check::Any(utilisation_above_one::check)),
+    (cold_first_iteration::RULE, Check::Whole(cold_first_iteration::check)),
+    (slow_steps::RULE, Check::Whole(slow_steps::check)),
+    (compilation::RULE, Check::Part(compilation::check)),
+    (data_loading::RULE, Check::Part(data_loading::check)),
+    (host_work::RULE, Check::Part(host_work::check)),
+    (straggling_rank::RULE, Check::Whole(straggling_rank::check)),
+    (exposed_communication::RULE, Check::Whole(exposed_communication::check)),
+    (run_to_run_variation::RULE, Check::Any(run_to_run_variation::check)),
+    (vision_dominates_prefill::RULE, Check::Whole(vision_dominates_prefill::check)),
+    (recomputed_tokens::RULE, Check::Whole(recomputed_tokens::check)),
+    (logits_of_all_positions::RULE, Check::Whole(logits_of_all_positions::check)),
+    (launch_bound::RULE, Check::Any(launch_bound::check)),
+    (host_synchronisation::RULE, Check::Any(host_synchronisation::check)),
+    (memory_allocation::RULE, Check::Part(memory_allocation::check)),
+    (host_to_device_copies::RULE, Check::Any(host_to_device_copies::check)),
+    (device_to_host_copies::RULE, Check::Whole(device_to_host_copies::check)),
+    (device_to_device_copies::RULE, Check::Whole(device_to_device_copies::check)),
+    (gradient_copies::RULE, Check::Whole(gradient_copies::check)),
+    (dequantisation::RULE, Check::Part(dequantisation::check)),
+    (unfused_elementwise::RULE, Check::Part(unfused_elementwise::check)),
+    (attention_not_flash::RULE, Check::Part(attention_not_flash::check)),
+    (small_expert_gemms::RULE, Check::Part(small_expert_gemms::check)),
+    (layout_copies::RULE, Check::Part(layout_copies::check)),
+    (float32_gemms::RULE, Check::Part(float32_gemms::check)),
+    (low_occupancy_gemms::RULE, Check::Part(low_occupancy_gemms::check)),
+    (small_grids::RULE, Check::Part(small_grids::check)),
+    (padded_batches::RULE, Check::Whole(padded_batches::check)),
+    (launch_gaps::RULE, Check::Any(launch_gaps::check)),
+    (kernel_gaps::RULE, Check::Any(kernel_gaps::check)),
+    (unexplained_delay::RULE, Check::Any(unexplained_delay::check)),
+    (memory_bound_decode::RULE, Check::Whole(memory_bound_decode::check)),
+    (far_from_roofline::RULE, Check::Any(far_from_roofline::check)),
+    (top_operator::RULE, Check::Whole(top_operator::check)),
+    (cold_requests::RULE, Check::Whole(cold_requests::check)),
+    (queueing::RULE, Check::Whole(queueing::check)),
+    (preemption::RULE, Check::Whole(preemption::check)),
+    (interrupted_decode::RULE, Check::Whole(interrupted_decode::check)),
+    (late_output::RULE, Check::Whole(late_output::check)),
+    (idle_between_steps::RULE, Check::Whole(idle_between_steps::check)),
 ];
 
-/// Rules about when a device did nothing, or nothing else: where most kernels are missing, that is not known.
-const ABOUT_IDLE_TIME: [&str; 12] = [
+/// Rules about when a device did nothing, or nothing else, or what directly followed what: where kernels are missing, that is not known.
+const OF_ALL_WORK: [&str; 13] = [
     compilation::RULE,
     data_loading::RULE,
     host_work::RULE,
@@ -140,6 +164,7 @@ const ABOUT_IDLE_TIME: [&str; 12] = [
     launch_gaps::RULE,
     kernel_gaps::RULE,
     unexplained_delay::RULE,
+    unfused_elementwise::RULE,
 ];
 
 /// A finding, under which causes the time stands that it would save, and the change that would save it.
@@ -287,8 +312,8 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
     let mut ledger = run.lost.clone();
     let (mut findings, mut changes) = (Vec::new(), Vec::new());
     let misses_kernels = run.device.is_some_and(|device| device.misses_kernels);
-    for (rule, check) in RULES.into_iter().filter(|(rule, _)| !misses_kernels || !ABOUT_IDLE_TIME.contains(rule)) {
-        for found in check(run) {
+    for (rule, check) in RULES.into_iter().filter(|(rule, _)| !misses_kernels || !OF_ALL_WORK.contains(rule)) {
+        for found in check.found(run) {
             let before = ledger.clone();
             let saving = saving(run, &mut ledger, rule, &found);
             let scope = found.scope(&ledger);

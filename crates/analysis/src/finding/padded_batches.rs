@@ -17,9 +17,8 @@ const MUCH: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "padded-batches";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let steps = run.steps.map(|steps| steps.list.as_slice()).unwrap_or_default();
-    found(steps).into_iter().collect()
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
+    found(&run.steps?.list)
 }
 
 /// A decode step: its sequences' tokens, those its kernels process, and its time.

@@ -8,11 +8,7 @@ use crate::pressure::{Preempted, latency_facts};
 /// The rule's name.
 pub(super) const RULE: &str = "preemption";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Preempted { time: again, requests, times, tokens } = pressure.preempted;
     if requests == 0 {

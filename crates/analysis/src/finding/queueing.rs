@@ -11,11 +11,7 @@ const LEAST_SHARE: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "queueing";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let pressure = run.pressure?;
     let Queue { time, shortest, longest, requests, limit } = pressure.queue;
     // Then the cache is what they wait for, and another rule says so.

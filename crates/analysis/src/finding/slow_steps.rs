@@ -16,8 +16,8 @@ const NAMED: usize = 3;
 /// The rule's name.
 pub(super) const RULE: &str = "slow-steps";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    run.steps.and_then(found).into_iter().collect()
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
+    run.steps.and_then(found)
 }
 
 fn found(steps: &Steps) -> Option<Found> {

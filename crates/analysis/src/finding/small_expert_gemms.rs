@@ -3,7 +3,7 @@
 use types::{EstimatedSaving, Facts, Finding, IdleCause, Severity};
 
 use super::{Claim, Found, Run};
-use crate::device::{Mark, Portion, StageWork};
+use crate::device::{DeviceRecords, Mark, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::replay::{Change, Chosen};
@@ -21,15 +21,8 @@ const PRODUCTS: f64 = 3.0;
 /// The rule's name.
 pub(super) const RULE: &str = "small-expert-gemms";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    let layers = device.special.expert_layers;
-    let of_stage =
-        |(stage, work): (&Scope, &StageWork)| found(*stage, work, *device.special.experts.get(stage)?, layers);
-    device.stages.iter().filter_map(of_stage).collect()
-}
-
-fn found(stage: Scope, work: &StageWork, experts: Portion, layers: u64) -> Option<Found> {
+pub(super) fn check(_: &Run<'_>, device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+    let (experts, layers) = (device.special.experts.get(&stage)?, device.special.expert_layers);
     let passes = work.steps.unwrap_or(work.instances).max(1) as f64;
     let launches = experts.calls as f64 / passes;
     let part = share(experts.part.total().get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
@@ -65,7 +58,7 @@ mod tests {
     use types::{Nanos, Stage};
 
     use super::*;
-    use crate::device::{DeviceRecords, Part, Special};
+    use crate::device::{Part, Portion, Special};
     use crate::finding::fired_on_device;
 
     fn device(calls: u64) -> DeviceRecords {

@@ -19,15 +19,10 @@ const NAMED: usize = 3;
 /// The rule's name.
 pub(super) const RULE: &str = "small-grids";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
+pub(super) fn check(whole: &Run<'_>, device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
     // Where an optimizer or the like runs many tensors in one kernel, that is no advice.
     let many_tensors = device.groups.iter().any(|group| group.name.contains("multi_tensor_apply"));
-    let training = run.kind() == Some(RunKindName::Training) && !many_tensors;
-    device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work, training)).collect()
-}
-
-fn found(device: &DeviceRecords, scope: Scope, work: &StageWork, training: bool) -> Option<Found> {
+    let training = whole.kind() == Some(RunKindName::Training) && !many_tensors;
     let multiprocessors = device.multiprocessors?;
     let is_small = |group: &&WorkGroup| {
         // GEMMs have a rule of their own; communication takes few multiprocessors on purpose.

@@ -3,28 +3,24 @@
 use types::{Base, Facts, Finding, Nanos, RankArrivals, Severity};
 
 use super::{Found, Run};
+use crate::fleet::stands_out;
 use crate::statistics::share;
 
-/// Share of the collectives that one rank must reach last.
-const LAST: f64 = 2.0 / 3.0;
-/// Fewest collectives that any rank reaches last for the others not to count.
-const FEWEST: u64 = 8;
 /// Share of the other ranks' time that they must wait for it.
 const LEAST_SHARE: f64 = 0.05;
 
 /// The rule's name.
 pub(super) const RULE: &str = "straggling-rank";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    run.arrivals.and_then(found).into_iter().collect()
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
+    run.arrivals.and_then(found)
 }
 
 fn found(arrivals: &RankArrivals) -> Option<Found> {
     let late = arrivals.ranks.iter().max_by_key(|rank| rank.last)?;
-    // Where all arrive together nobody is late, however often that happens. A few others may be chance.
-    let decided: u64 = arrivals.ranks.iter().map(|rank| rank.last).sum();
-    let of = if decided >= FEWEST { decided } else { arrivals.collectives };
-    if (late.last as f64) < of as f64 * LAST {
+    // Where all arrive together nobody is late, however often that happens.
+    let (decided, ranks): (u64, usize) = (arrivals.ranks.iter().map(|rank| rank.last).sum(), arrivals.ranks.len());
+    if !stands_out(late.last, decided, decided as f64 / ranks as f64, ranks) {
         return None;
     }
     let others = || arrivals.ranks.iter().filter(|rank| rank.rank != late.rank);
@@ -35,7 +31,7 @@ fn found(arrivals: &RankArrivals) -> Option<Found> {
         .with("rank", late.rank)
         .with("last", late.last)
         .with("collectives", decided)
-        .with("ranks", arrivals.ranks.len())
+        .with("ranks", ranks)
         .with("waited", waited)
         .with_share("waited_share", part, Base::OtherRanks)
         .with("ends_within", arrivals.ends_within_ns);
@@ -60,9 +56,9 @@ mod tests {
 
     #[test]
     fn a_rank_that_is_mostly_last_fires_with_what_the_others_wait() {
-        let found = found(&arrivals([1, 8], [200, 10])).unwrap().finding;
+        let found = found(&arrivals([1, 17], [200, 10])).unwrap().finding;
         let counts = ["rank", "last", "collectives", "ranks"].map(|name| found.quantities.count(name));
-        assert_eq!(counts, [1, 8, 9, 2].map(Some));
+        assert_eq!(counts, [1, 17, 18, 2].map(Some));
         let waited = (found.quantities.time("waited"), found.quantities.share("waited_share"));
         assert_eq!(waited, (Some(Nanos::new(200)), Some(0.2)));
     }
@@ -70,9 +66,9 @@ mod tests {
     #[test]
     fn collectives_that_all_reach_together_do_not_speak_for_a_late_rank() {
         let of_many = |last| RankArrivals { collectives: 76, ..arrivals(last, [200, 10]) };
-        let found = found(&of_many([2, 12])).unwrap().finding;
-        assert_eq!(["last", "collectives"].map(|name| found.quantities.count(name)), [12, 14].map(Some));
-        assert!(super::found(&of_many([1, 5])).is_none(), "five of six may be chance");
+        let found = found(&of_many([2, 20])).unwrap().finding;
+        assert_eq!(["last", "collectives"].map(|name| found.quantities.count(name)), [20, 22].map(Some));
+        assert!(super::found(&of_many([1, 8])).is_none(), "eight of nine may be chance");
     }
 
     #[test]

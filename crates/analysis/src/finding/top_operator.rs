@@ -15,11 +15,7 @@ const LEAST_RATIO: f64 = 1.5;
 /// The rule's name.
 pub(super) const RULE: &str = "top-operator";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let operators = run.operators;
     let placed = operators.iter().filter(|operator| operator.record.stage.is_some());
     let groups = sums(placed, |operator| (operator.record.stage.map(types::Stage::top), operator.record.name.as_str()));

@@ -2,11 +2,9 @@
 
 use types::{DeviceTime, Facts, Finding, IdleCause, IdlePlace, Severity};
 
-use super::idle::idle;
+use super::idle::{idle, waiting};
 use super::{Found, Run};
-use crate::device::StageWork;
 use crate::scope::Scope;
-use crate::statistics::share;
 
 /// Share of a part of the run from which the delay is told.
 const LEAST_SHARE: f64 = 0.05;
@@ -19,20 +17,14 @@ const NAMED: usize = 3;
 pub(super) const RULE: &str = "unexplained-delay";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(scope, work)| of_stage(run, *scope, work)).collect()
-}
-
-fn of_stage(run: &Run<'_>, scope: Scope, work: &StageWork) -> Option<Found> {
-    let waiting = work.waits.get(&IdleCause::Queued).copied()?;
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    if run.is_little(waiting) {
-        return None;
-    }
-    let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
-    let rows = if scope == Scope::Run { behind(run.device_time) } else { Vec::new() };
-    let facts = idle(scope, waiting, part).with_known("places", Some(rows).filter(|rows| !rows.is_empty()));
-    Some(Found::plain(Finding::new(RULE, severity, scope.stage(), facts)))
+    let found = waiting(run, IdleCause::Queued, LEAST_SHARE).filter(|(.., waiting, _)| !run.is_little(*waiting));
+    let found = found.map(|(scope, _, waiting, part)| {
+        let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
+        let rows = if scope == Scope::Run { behind(run.device_time) } else { Vec::new() };
+        let facts = idle(scope, waiting, part).with_known("places", Some(rows).filter(|rows| !rows.is_empty()));
+        Found::plain(Finding::new(RULE, severity, scope.stage(), facts))
+    });
+    found.collect()
 }
 
 /// What started late. It is known of a device's whole time, so that it is evidence for the whole of it alone.

@@ -3,7 +3,7 @@
 use types::{EstimatedSaving, Facts, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels};
-use crate::device::StageWork;
+use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::replay::Change;
@@ -19,12 +19,7 @@ const FEWEST_KERNELS: u64 = 8;
 /// The rule's name.
 pub(super) const RULE: &str = "unfused-elementwise";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| of_stage(*stage, work)).collect()
-}
-
-fn of_stage(stage: Scope, work: &StageWork) -> Option<Found> {
+pub(super) fn check(_: &Run<'_>, _: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let chains = work.chains;
     if chains.kernels < FEWEST_KERNELS {
         return None;
@@ -50,7 +45,7 @@ mod tests {
     use types::{IdleCause, Stage};
 
     use super::*;
-    use crate::device::{Chains, DeviceRecords};
+    use crate::device::Chains;
     use crate::finding::fired_on_device;
 
     fn device(run: i64, wait: i64) -> DeviceRecords {

@@ -15,11 +15,7 @@ const MOST_OF_PREFILL: f64 = 0.5;
 /// The rule's name.
 pub(super) const RULE: &str = "vision-dominates-prefill";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
-}
-
-fn found(run: &Run<'_>) -> Option<Found> {
+pub(super) fn check(run: &Run<'_>) -> Option<Found> {
     let (vision, prefill) = (run.timings.total(Stage::Vision)?, run.timings.total(Stage::Prefill)?);
     let part = share(vision.get() as f64, prefill.get() as f64).filter(|part| *part > MOST_OF_PREFILL)?;
     let parts = [Stage::Sam, Stage::Clip, Stage::Projector].into_iter();

@@ -19,7 +19,7 @@ const ALIKE: f64 = 0.9;
 /// Calls looked at to find which of two ranks began recording later.
 const LOOKED_AT: usize = 2_000;
 /// Ends further apart than this were not one collective.
-const FARTHEST: f64 = 1e6;
+const FARTHEST_APART: Nanos = Nanos::new(1_000_000);
 /// Calls that show a drift.
 const FEWEST_FOR_DRIFT: usize = 12;
 
@@ -60,7 +60,8 @@ impl Clocks {
                     continue;
                 }
                 let both_unix = ranks[known].unix && ranks[other].unix;
-                if let Some(found) = offset(&calls[known], &calls[other], both_unix) {
+                let agreeing = || agreeing(&calls[known], &calls[other]).filter(|_| both_unix);
+                if let Some(found) = offset(&calls[known], &calls[other], both_unix).or_else(agreeing) {
                     offsets[other] = offsets[known].map(|base| chain(base, found));
                     reached.push(other);
                 }
@@ -74,6 +75,10 @@ impl Clocks {
             return Self { basis: ClockBasis::WallClock, offsets: vec![Some(as_it_is); ranks.len()] };
         }
         Self { basis: ClockBasis::None, offsets: vec![None; ranks.len()] }
+    }
+
+    pub(super) fn ranks(&self) -> usize {
+        self.offsets.len()
     }
 
     pub(super) fn offset(&self, rank: usize) -> Option<Offset> {
@@ -172,6 +177,21 @@ fn offset(first: &[Call<'_>], second: &[Call<'_>], both_unix: bool) -> Option<Of
     fitted(&pairs.map(ends).collect::<Vec<_>>())
 }
 
+/// Clocks that agree as they are, as the ends of most calls show although each recording may lack some.
+fn agreeing(first: &[Call<'_>], second: &[Call<'_>]) -> Option<Offset> {
+    let apart = |one: &Call<'_>| {
+        let from = second.partition_point(|two| two.end + FARTHEST_APART < one.end);
+        let near = second[from..].iter().take_while(|two| two.end <= one.end + FARTHEST_APART);
+        near.filter(|two| one.is_like(two)).map(|two| (one.end - two.end).get().abs()).min()
+    };
+    let apart: Vec<i64> = first.iter().filter_map(apart).collect();
+    if apart.len() < FEWEST || apart.len() * 2 < first.len().min(second.len()) {
+        return None;
+    }
+    let uncertainty = apart.into_iter().max().map(Nanos::new);
+    Some(Offset { ns: Nanos::ZERO, drift: 0.0, origin: Nanos::ZERO, uncertainty })
+}
+
 /// When a call ends on the second, and how far that is behind its end on the first.
 type Ends = (Nanos, f64);
 
@@ -267,7 +287,7 @@ fn fitted(pairs: &[Ends]) -> Option<Offset> {
     // A drift must explain something.
     let drifting = Line::drifting(pairs).and_then(measured).filter(|(_, left)| *left < steady.1 * 0.8);
     let (line, left) = drifting.unwrap_or(steady);
-    (left <= FARTHEST).then(|| Offset {
+    (left <= FARTHEST_APART.get() as f64).then(|| Offset {
         ns: Nanos::new(line.apart.round() as i64),
         drift: line.drift,
         origin: line.origin,

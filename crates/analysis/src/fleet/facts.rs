@@ -44,7 +44,7 @@ pub struct RankFacts {
 }
 
 /// A kernel of a collective.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CollectiveFact {
     /// Its name.
     pub name: String,

@@ -61,11 +61,9 @@ fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
         let (arrived_last, waited_for) = (row.arrived_last?, row.waited_for_ns?);
         // Where all arrive together nobody is late, however often that happens.
         let decided = scene.waits[place].map_or(0, |of_rank| of_rank.decided);
-        let often = arrived_last as f64 / decided.max(1) as f64;
-        let equal = scene.waits[place].map_or(0.0, |of_rank| of_rank.expected) / decided.max(1) as f64;
-        let chance = at_least(often, equal, decided) * scene.ranks.len() as f64;
+        let expected = scene.waits[place].map_or(0.0, |of_rank| of_rank.expected);
         let worth = waited_for.get() as f64 >= WORTH * row.span_ns.get() as f64;
-        if decided < FEWEST || often < MOSTLY.min(TIMES_ITS_SHARE * equal) || chance > DOUBT || !worth {
+        if !worth || !stands_out(arrived_last, decided, expected, scene.ranks.len()) {
             return None;
         }
         let facts = Facts::new()
@@ -78,6 +76,14 @@ fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
         Some(finding("straggling-rank", vec![row.rank?], Some(waited_for), facts))
     };
     scene.rows.iter().enumerate().filter_map(rule).collect()
+}
+
+/// Whether a rank is last in so many of those collectives that have a clear last rank that it is no chance. Among equals it would be
+/// in `expected` of them.
+pub(crate) fn stands_out(last: u64, decided: u64, expected: f64, ranks: usize) -> bool {
+    let [often, equal] = [last as f64, expected].map(|count| count / decided.max(1) as f64);
+    let chance = at_least(often, equal, decided) * ranks as f64;
+    decided >= FEWEST && often >= MOSTLY.min(TIMES_ITS_SHARE * equal) && chance <= DOUBT
 }
 
 /// Chernoff's bound on how likely a share at least this large is where each call has this chance.

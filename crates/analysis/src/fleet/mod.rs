@@ -26,6 +26,7 @@ use types::{
 };
 
 pub use facts::{CollectiveFact, KernelFact, RankFacts};
+pub(crate) use finding::stands_out;
 pub use trend::{RunQuantities, trends};
 
 use crate::operators::crossing_share;
@@ -81,6 +82,44 @@ pub fn job_and_lanes(name: &str, mut ranks: Vec<RankFacts>) -> (FleetJob, Vec<Ra
         quality,
     };
     (job, lanes)
+}
+
+/// The calls that all of some ranks share, on one clock.
+pub(crate) struct Calls {
+    clocks: Clocks,
+    meetings: Vec<Meeting>,
+}
+
+impl Calls {
+    pub(crate) fn of(ranks: &[RankFacts]) -> Self {
+        let clocks = Clocks::new(ranks);
+        let meetings = meetings(ranks, &clocks);
+        Self { clocks, meetings }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.meetings.len()
+    }
+
+    pub(crate) fn basis(&self) -> ClockBasis {
+        self.clocks.basis
+    }
+
+    /// 95% of them end within this on all ranks.
+    pub(crate) fn uncertainty(&self) -> Nanos {
+        self.clocks.uncertainty().unwrap_or_default()
+    }
+
+    /// A time of a rank on the clock of all; absent where its clock is not known.
+    pub(crate) fn at(&self, rank: usize, time: Nanos) -> Option<Nanos> {
+        self.clocks.at(rank, time)
+    }
+
+    /// How often each rank comes last, by more than clocks can be off, and how long it waits.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (u64, Nanos)> {
+        let waits = meeting::Waits::of_ranks(self.clocks.ranks(), &self.meetings, &self.clocks);
+        waits.into_iter().map(|of_rank| of_rank.map_or((0, Nanos::ZERO), |of_rank| (of_rank.last, of_rank.waited)))
+    }
 }
 
 /// Where ranks wait in collectives, and how long these take once all are there.

@@ -32,7 +32,6 @@ const WRAPPERS: &[&str] = &[
     "BUnaryFunctor",
     "ReduceOp",
     "func_wrapper_t",
-    "TensorListMetadata",
 ];
 
 /// Most wrappers one in another; PyTorch has three. Each is as long as what it wraps, so that many would take quadratic time.
@@ -104,7 +103,7 @@ fn functor(argument: &str, deepest: u32) -> Option<String> {
         !plain.is_empty() && part.len() > plain.len() && part[plain.len()..].starts_with(['<', '('])
     })?;
     let plain = identifier(holder);
-    if plain.parse::<i64>().is_ok() || plain.starts_with("OffsetCalculator") {
+    if plain.parse::<i64>().is_ok() || plain.starts_with("OffsetCalculator") || plain.ends_with("Metadata") {
         return None;
     }
     let inner = template_arguments(holder);
@@ -248,6 +247,12 @@ mod tests {
             ),
             ("void ck_tile::kentry<(int)1, ck_tile::Rmsnorm2dFwd<ck_tile::Pipeline<float>>, T3>(T3)", "Rmsnorm2dFwd"),
             ("void ck_tile::kentry<2, ck_tile::FmhaFwdKernel<x> >(y)", "FmhaFwdKernel"),
+            (
+                "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::\
+                 TensorListScalarListMetadata<float, 1>, at::native::(anonymous namespace)::BinaryOpScalarListFunctor<float, 1, 1, \
+                 0>, std::divides<float> >(at::native::(anonymous namespace)::TensorListScalarListMetadata<float, 1>)",
+                "multi_tensor: BinaryOpScalarListFunctor<fp32>",
+            ),
             ("", ""),
             ("void ", "void"),
         ];

@@ -328,6 +328,7 @@ fn kernels_of_a_cache_show_a_language_model_and_ranges_are_told_where_nothing_do
         Builder::new().range("load 1", 0, 5).range("load 2", 5, 9).range("work", 9, 12).kernel("gemm", 10, 0, 11, 12);
     let row = |name: &str, ranges: u64| Facts::new().with("name", name).with("ranges", ranges);
     let facts = Facts::new().with("ranges", 3_u64).with("kinds", vec![row("load N", 2), row("work", 1)]);
+    let facts = facts.with_if("complete", true);
     assert_eq!(kind(run), (RunKindName::Program, Remark::new("run-kind.program", facts)));
 }
 

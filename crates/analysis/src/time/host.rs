@@ -79,6 +79,7 @@ impl Host {
         let compiling = spans.entry(IdleCause::Compiling).or_default();
         compiling.extend(captures(timeline, calls()));
         compiling.extend(first_calls(timeline, calls()));
+        compiling.extend(trials(timeline, calls()));
         compiling.extend(first_uses(timeline, launch, rows));
         let busy = [IdleCause::Synchronising, IdleCause::Copying, IdleCause::Allocating];
         let busy = Spans::union(busy.iter().filter_map(|cause| spans.get(cause)).flatten().copied());
@@ -350,6 +351,22 @@ fn first_calls<'a>(timeline: &'a Timeline, calls: impl Iterator<Item = &'a HostC
 /// Launches have a rule of their own, and a profiler that is switched on is no use of anything.
 fn is_launch_or_switch(name: &str) -> bool {
     name.contains("Launch") || name.contains("Profiler")
+}
+
+/// Convolutions that wait for an event: cuDNN and MIOpen time every algorithm that they could use.
+fn trials<'a>(timeline: &'a Timeline, calls: impl Iterator<Item = &'a HostCall>) -> Vec<Span> {
+    let named = |sign: &str| timeline.names.iter().map(|(_, name)| name.contains(sign)).collect::<Vec<_>>();
+    let (waits, convolves) = (named("EventSynchronize"), named("convolution"));
+    let mut ends: Vec<_> =
+        calls.filter(|call| waits[call.name.index()]).map(|call| (call.thread, call.start)).collect();
+    ends.sort_unstable();
+    let tries = |operator: &&HostOperator| {
+        let next = ends.get(ends.partition_point(|end| *end < (operator.thread, operator.start)));
+        convolves[operator.name.index()]
+            && operator.kind == OperatorKind::Framework
+            && next.is_some_and(|(thread, start)| *thread == operator.thread && *start < operator.end())
+    };
+    timeline.operators.iter().filter(tries).map(|operator| Span::new(operator.start, operator.end())).collect()
 }
 
 /// Launches that load what they launch.

@@ -1,7 +1,9 @@
 //! What takes the most time, by the finest division that the run has and that does not overlap.
 
+use std::collections::BTreeMap;
+
 use types::view::{CostCentreView, CostCentresView};
-use types::{Metrics, Nanos};
+use types::{Metrics, Nanos, Stage};
 
 use super::{share, time_share};
 
@@ -39,11 +41,17 @@ pub(super) fn cost_centres(metrics: &Metrics) -> CostCentresView<'_> {
         let rows = on_device.map(|(operator, time)| row(&operator.name, operator.stage, time, whole));
         view("operator", DEVICE_WORK, rows.collect())
     } else {
-        let kernels =
-            breakdown.kernels.iter().map(|kernel| row(&kernel.short_name, kernel.stage, kernel.total_ns, whole));
-        let copies = breakdown.device_time.iter().flat_map(|device| &device.copies);
-        let copies = copies.map(|copy| row(&copy.kind, None, copy.ns, whole));
-        view("kernel or copy", DEVICE_WORK, kernels.chain(copies).collect())
+        // A kernel that runs on several devices is one.
+        let mut kernels: BTreeMap<(&str, Option<Stage>), (&str, Nanos)> = BTreeMap::new();
+        for kernel in &breakdown.kernels {
+            kernels.entry((&kernel.name, kernel.stage)).or_insert((&kernel.short_name, Nanos::ZERO)).1 +=
+                kernel.total_ns;
+        }
+        for copy in breakdown.device_time.iter().flat_map(|device| &device.copies) {
+            kernels.entry((&copy.kind, None)).or_insert((&copy.kind, Nanos::ZERO)).1 += copy.ns;
+        }
+        let rows = kernels.into_iter().map(|((_, stage), (name, time))| row(name, stage, time, whole));
+        view("kernel or copy", DEVICE_WORK, rows.collect())
     };
     CostCentresView { operator_share: covered, ..rows }
 }
@@ -57,11 +65,12 @@ fn device_work(metrics: &Metrics) -> Option<Nanos> {
     Some(coverage.map_or(kernels + copies, |coverage| coverage.device_ns)).filter(|whole| *whole > Nanos::ZERO)
 }
 
-fn row(name: &str, stage: Option<types::Stage>, time_ns: Nanos, whole: Nanos) -> CostCentreView<'_> {
+fn row(name: &str, stage: Option<Stage>, time_ns: Nanos, whole: Nanos) -> CostCentreView<'_> {
     CostCentreView { name, stage, time_ns, share: time_share(time_ns, whole), roofline_ns: None }
 }
 
 fn view<'a>(kind: &'static str, whole: &'static str, mut rows: Vec<CostCentreView<'a>>) -> CostCentresView<'a> {
+    rows.retain(|row| row.time_ns > Nanos::ZERO);
     rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
     rows.truncate(NAMED);
     let shares = rows.iter().map(|row| row.share).sum::<Option<f64>>();

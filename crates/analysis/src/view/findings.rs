@@ -46,9 +46,10 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
     let (basis, whole_ns) = match metrics.conditions.trace {
         // Without marked stages the books are of the devices' time, stages or not.
         Some(_) if !marked => {
-            let spans = || metrics.breakdown.device_time.iter().map(|time| time.span_ns).sum();
-            let devices = metrics.breakdown.device_time.len();
-            (SavingBasis::Devices(devices), replay.and_then(|replay| replay.basis_ns).or_else(|| Some(spans())))
+            let spans: Nanos = metrics.breakdown.device_time.iter().map(|time| time.span_ns).sum();
+            let whole = replay.and_then(|replay| replay.basis_ns).unwrap_or(spans);
+            let devices = SavingBasis::Devices(metrics.breakdown.device_time.len());
+            (if whole == spans { devices } else { SavingBasis::Run }, Some(whole))
         }
         Some(_) => {
             let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
@@ -56,7 +57,7 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
         }
         None => (SavingBasis::Run, metrics.times.totals.wall_ns),
     };
-    let of_devices = matches!(basis, SavingBasis::Devices(_));
+    let of_devices = !marked && metrics.conditions.trace.is_some();
     let stage = |name: Stage| metrics.times.stages.iter().find(|stage| stage.name == name);
     let inputs = stage(Stage::Prefill).or_else(|| stage(Stage::Decode)).map(|stage| stage.instances);
     let inputs = inputs.filter(|inputs| *inputs > 1 && !of_devices).and_then(|inputs| i64::try_from(inputs).ok());

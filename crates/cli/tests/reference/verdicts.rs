@@ -84,7 +84,7 @@ const VERDICTS: &[Truth] = &[
         kind: "program",
         first: &[],
         silent: &[],
-        says: &["of that is seen only once in this recording"],
+        says: &["all of it is seen only once in this recording"],
         never: &["33.3 ms", "10.4% of gpu time"],
     },
     Truth {

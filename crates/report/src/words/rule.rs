@@ -68,7 +68,7 @@ mod tests {
         rows.map(|(module, _)| {
             let mut text = source(&format!("{module}.rs"));
             let id = text.split("RULE: &str = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
-            for helper in ["idle", "copies", "launches"] {
+            for helper in ["copies", "launches", "idle"] {
                 if text.contains(&format!("use super::{helper}::")) {
                     text += &source(&format!("{helper}.rs"));
                 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, listening_process, stderr_log};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, AttachError, AttachRequest, Recording, WaitingProcesses};
-use collect::{CollectError, Command};
-use load::{ServedModel, Server};
+use collect::Command;
+use load::Server;
 use types::UserError;
 
 use super::engine::{Prepared, ServingEngine, address};

@@ -50,7 +50,7 @@ pub fn command_page(run: &RunView<'_>, machine: &Environment) -> Page {
         lost::lost_time(&mut page, run);
         recorded::ranks(&mut page, run);
         imported::top_kernels(&mut page, run);
-        imported::coverage(&mut page, trace);
+        page.list(imported::coverage(trace).map(|coverage| format!("coverage: {coverage}")));
     }
     if metrics.conditions.trace.is_some() || !metrics.conclusions.quality.is_empty() {
         quality(&mut page, run);

@@ -1,7 +1,7 @@
 //! Collectives of a trace, and how ranks reach them.
 
 use types::view::RunView;
-use types::{CollectiveSummary, RankArrivals};
+use types::{CollectiveSummary, Nanos, RankArrivals};
 
 use crate::render::Page;
 use crate::render::Table;
@@ -63,7 +63,9 @@ pub(super) fn line(run: &RunView<'_>) -> Option<String> {
     let row = run.metrics.breakdown.collectives.first()?;
     let size = row.bytes.map(|bytes| format!(" of {bytes}")).unwrap_or_default();
     let ranks = row.group_size.map(|ranks| format!(" among {ranks} ranks")).unwrap_or_default();
-    let mut text = format!("{}{size}{ranks}: {} in {}", row.name, count(row.calls, "call"), row.total_ns);
+    let devices = run.device_time.iter().filter(|view| view.time.communication_ns > Nanos::ZERO).count();
+    let on = if devices > 1 { format!(" on {devices} devices together") } else { String::new() };
+    let mut text = format!("{}{size}{ranks}: {} in {}{on}", row.name, count(row.calls, "call"), row.total_ns);
     match (row.bus_bytes_per_second, row.bytes) {
         (Some(rate), _) => text += &format!(", bus bandwidth {rate}"),
         (None, None) => text += "; the recording names no message size for it, so its bandwidth is unknown",
@@ -78,8 +80,8 @@ pub(super) fn line(run: &RunView<'_>) -> Option<String> {
 /// Who waits for whom.
 pub(super) fn arrivals(page: &mut Page, arrivals: &RankArrivals) {
     page.paragraph(&format!(
-        "{} were matched on all recorded ranks, by name and by end times within {} of each other; arrivals closer together than that \
-         count as simultaneous. A rank waits while it is in a collective that another recorded rank has not reached.",
+        "{} were matched on all recorded ranks, by name and end time; 95% of the ends are within {} of each other, and arrivals closer \
+         together than that count as simultaneous. A rank waits while it is in a collective that another recorded rank has not reached.",
         count(arrivals.collectives, "collective"),
         arrivals.ends_within_ns
     ));

@@ -39,10 +39,9 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let Some(replay) = &conclusions.replay else { return };
     page.heading("Critical path (replayed)");
     if let Some(reason) = &replay.refused {
-        return page.paragraph(&format!(
-            "Not replayed: {}. Estimated savings are upper bounds from the findings alone.",
-            prose(reason.trim_end_matches('.'))
-        ));
+        let is_estimated = conclusions.findings.iter().any(|finding| finding.saving.saves_ns.is_some());
+        let bounds = if is_estimated { " Estimated savings are upper bounds from the findings alone." } else { "" };
+        return page.paragraph(&format!("Not replayed: {}.{bounds}", prose(reason.trim_end_matches('.'))));
     }
     let time = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.to_string());
     let residual = replay.residual.map_or("-".to_owned(), signed);
@@ -76,9 +75,11 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     }
     page.table_or(&table, "The path is empty.");
     if !table.is_empty() {
-        page.paragraph(
-            "The path leads from the end of the run back to its first record, always through whatever was waited for last. Host time on \
-             it counts whether or not a device ran meanwhile, so it can differ from the idle time of the same cause.",
-        );
+        let several = run.metrics.breakdown.device_time.len() > 1;
+        let one = if several { ", over all devices on one clock" } else { "" };
+        page.paragraph(&format!(
+            "The path leads from the end of the run back to its first record{one}, always through whatever was waited for last. Host \
+             time on it counts whether or not a device ran meanwhile, so it can differ from the idle time of the same cause.",
+        ));
     }
 }

@@ -7,12 +7,14 @@ use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{capital, code};
 use crate::words::idle;
-use crate::words::number::{count, grouped, known, percent};
+use crate::words::number::{count, grouped, known, percent, time_share};
 
 /// Devices that get a sentence of their own.
 const SENTENCES: usize = 2;
 /// Share of a device's time from which a part is worth a word in the first sentence.
-const WORTH_NAMING: f64 = 0.05;
+pub(super) const WORTH_NAMING: f64 = 0.05;
+/// Share of a recording that is most of it.
+const MOST: f64 = 0.5;
 
 /// The first sentences: how busy each device was, with what, and why it was idle. Absent without device work.
 pub(super) fn headline(run: &RunView<'_>) -> Option<String> {
@@ -31,16 +33,22 @@ pub(super) fn headline(run: &RunView<'_>) -> Option<String> {
     Some(text.join(" "))
 }
 
-/// How much of a recording lies before the first work of its device or after the last, where that is most of it.
-pub(super) fn around(run: &RunView<'_>) -> Option<String> {
+/// The time of a recording, with how much of it lies before the first work of its one device or after the last; absent where that is
+/// less than this share.
+pub(super) fn surrounded(run: &RunView<'_>, least: f64) -> Option<String> {
     let [one] = run.device_time.as_slice() else { return None };
-    let wall = run.metrics.times.totals.wall_ns.filter(|_| run.engine_steps.is_empty())?;
+    let wall = run.metrics.times.totals.wall_ns?;
     let outside = wall - one.time.span_ns;
-    (outside > one.time.span_ns).then(|| {
-        let [wall, outside] = [wall, outside].map(|time| time.to_string());
-        let part = if wall == outside { "nearly all" } else { &outside };
-        format!("The recording takes {wall}, {part} of it before the first work of the device or after the last.")
-    })
+    time_share(outside, wall).filter(|share| *share >= least)?;
+    let [all, part] = [wall, outside].map(|time| time.to_string());
+    let part = if all == part { "nearly all" } else { &part };
+    Some(format!("{all}, {part} of it before the first work of the device or after the last"))
+}
+
+/// The same in a sentence, where it is most of the recording.
+pub(super) fn around(run: &RunView<'_>) -> Option<String> {
+    let text = surrounded(run, MOST).filter(|_| run.engine_steps.is_empty())?;
+    Some(format!("The recording takes {text}."))
 }
 
 /// `cuda:0 was busy for 567 ms of 1.08 s (52.6%). Compute took 560 ms. It was idle for 513 ms; 410 ms of that is launch overhead.`

@@ -44,6 +44,8 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         let places: Vec<_> = found.iter().map(|view| place(view)).collect();
         let claims = found.iter().filter_map(|view| view.finding.evidence.first()).map(|line| finished(line) + " ");
         let advice = found.first().map(|view| finished(&view.finding.advice)).unwrap_or_default();
+        // Their estimates are not shown.
+        let advice: String = advice.split_inclusive(". ").filter(|line| !line.starts_with("The estimate ")).collect();
         let (title, places, claims) = (title(rule), places.join(", "), claims.collect::<String>());
         format!("**{title}** ({places}, {}): {claims}{advice}", code(rule))
     }));
@@ -76,6 +78,8 @@ pub(super) fn brief(view: &FindingView<'_>) -> String {
 
 /// The quantity of a finding that says how much of the requests' latency it takes.
 pub(super) const OF_LATENCY: &str = "latency_share";
+/// Part of a saving below which the width of its range says nothing.
+const NARROW: f64 = 0.05;
 /// Share that rounds to less than 0.1%.
 const NOTHING: f64 = 0.0005;
 
@@ -120,8 +124,8 @@ pub(crate) fn basis(basis: SavingBasis) -> String {
     let name = match basis {
         SavingBasis::Run => "the run",
         SavingBasis::Stages => "the time in stages",
-        SavingBasis::Devices(devices) if devices > 1 => return format!("the traced time of {devices} devices"),
-        SavingBasis::Devices(_) => "the traced time",
+        SavingBasis::Devices(devices) if devices > 1 => return format!("the spans of {devices} devices"),
+        SavingBasis::Devices(_) => "the device span",
         SavingBasis::ProfiledPass => "the profiled pass",
         SavingBasis::PlainRun => "the run without a profiler",
     };
@@ -161,8 +165,9 @@ pub(crate) fn estimate(view: &FindingView<'_>) -> String {
              takes its place. Not measured."
         );
     }
-    let range = saves_low_ns.zip(*saves_high_ns).map(|(low, high)| [low.to_string(), high.to_string()]);
-    let range = range.filter(|[low, high]| low != high).map(|[low, high]| format!(", between {low} and {high}"));
+    let range = saves_low_ns.zip(*saves_high_ns);
+    let is_wide = |(low, high): &(Nanos, Nanos)| (*high - *low).get() as f64 > NARROW * found.saves_ns.get() as f64;
+    let range = range.filter(is_wide).map(|(low, high)| format!(", between {low} and {high}"));
     let each = found.per_input_ns.map(|each| format!("; {each} per input")).unwrap_or_default();
     let assumes = assumes.as_ref().map(|text| format!("; assumes {}", sentence(text.trim_end_matches('.'))));
     let measured = match tried {

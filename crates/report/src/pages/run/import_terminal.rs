@@ -6,7 +6,7 @@ use types::{IdleCause, Nanos, TraceFacts};
 use super::imported::stage_table;
 use super::kernels::{NAME, counter_table};
 use super::phrase::{device as device_name, indented, mfu, model, set_aside};
-use super::{caveats, communication, findings, imported, serving, steps};
+use super::{caveats, communication, device_time, findings, imported, serving, steps};
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
@@ -43,6 +43,7 @@ pub(crate) fn blocks(page: &mut Page, run: &RunView<'_>) {
     }
     let mut last = findings::outlook(run, SAVINGS);
     last.extend(run.next_steps.iter().map(next_step));
+    last.extend(imported::is_host_only(run).then(|| imported::RECORD_DEVICES.to_owned()));
     if !last.is_empty() {
         page.heading(&last[0]);
     }
@@ -100,22 +101,21 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
         format!("{} in {time}{}", grouped(kernels), launches.unwrap_or_default())
     });
     let priced = metrics.utilisation.peak.is_some() && !metrics.utilisation.work_per_stage.is_empty();
-    let mut rows = vec![
-        ("wall", totals.wall_ns.map(|wall| wall.to_string())),
-        ("excluded", facts.set_aside.as_ref().map(set_aside)),
-    ];
+    let wall = device_time::surrounded(run, device_time::WORTH_NAMING);
+    let wall = wall.or_else(|| totals.wall_ns.map(|wall| wall.to_string()));
+    let mut rows = vec![("wall", wall), ("excluded", facts.set_aside.as_ref().map(set_aside))];
     rows.extend(
         run.device_time.iter().flat_map(device).zip(["device", ""].into_iter().cycle()).map(|(row, name)| (name, row)),
     );
     let engine_steps = steps::engine_steps(run);
     if run.device_time.is_empty() && totals.kernel_count.is_none() && engine_steps.is_empty() {
-        let none = imported::no_device_work(metrics).replace("**", "");
+        let none = imported::headline(run).replace("**", "");
         rows.push(("device", Some(none)));
     }
     rows.extend([
         ("longest", communication::line(run)),
         ("kernels", kernels),
-        ("coverage", facts.coverage.as_ref().map(coverage)),
+        ("coverage", imported::coverage(facts)),
         ("kind", facts.kind.as_ref().map(|kind| kind.kind.phrase().to_owned())),
     ]);
     rows.extend(engine_steps.into_iter().map(|step| ("steps", Some(step))));
@@ -126,35 +126,22 @@ fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     page.facts(rows);
 }
 
-fn coverage(coverage: &types::WorkCoverage) -> String {
-    let stages = match (coverage.stage_share, coverage.inferred_share) {
-        (marked, Some(shown)) if shown > 0.0 => {
-            format!("{} in marked stages, {} in inferred stages", percent(marked), percent(Some(shown)))
-        }
-        (marked, _) => format!("{} in stages", percent(marked)),
-    };
-    let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
-    let graphs = coverage.graph_share.map(|share| format!("; {} launched by graphs", percent(Some(share))));
-    let (operators, graphs) = (operators.unwrap_or_default(), graphs.unwrap_or_default());
-    let none = percent(coverage.unattributed_share);
-    format!("{stages}, {none} outside stages{operators}{graphs} (of device time)")
-}
-
 fn kernels(page: &mut Page, run: &RunView<'_>) {
     let (shown, all) = (&run.kernels.of_stages, run.kernels.rows.len());
     let head = if shown.len() < all { "top kernels in stages" } else { "top kernels" };
-    let mut table =
-        Table::new(&format!("{head} | family | stage | >total | >share of kernel time | >calls")).widest(NAME);
+    let has_stages = shown.iter().any(|view| view.kernel.stage.is_some());
+    let several = shown.iter().any(|view| view.kernel.device != shown[0].kernel.device);
+    let stage = if has_stages { " | stage" } else { "" };
+    let device = if several { " | device" } else { "" };
+    let columns = format!("{head} | family{stage}{device} | >total | >share of kernel time | >calls");
+    let mut table = Table::new(&columns).widest(NAME);
     for view in shown.iter().take(KERNELS) {
         let kernel = view.kernel;
-        table.row([
-            code(&kernel.short_name),
-            kernel.family.clone(),
-            known(kernel.stage),
-            kernel.total_ns.to_string(),
-            percent(view.share),
-            grouped(kernel.calls),
-        ]);
+        let mut cells = vec![code(&kernel.short_name), kernel.family.clone()];
+        cells.extend(has_stages.then(|| known(kernel.stage)));
+        cells.extend(several.then(|| kernel.device.to_string()));
+        cells.extend([kernel.total_ns.to_string(), percent(view.share), grouped(kernel.calls)]);
+        table.row(cells);
     }
     if table.is_empty() {
         return;

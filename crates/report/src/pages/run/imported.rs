@@ -5,7 +5,7 @@ use types::{Metrics, Nanos, Stage, TraceFacts};
 
 use super::device_time;
 use super::kernels::by_time;
-use super::phrase::nested;
+use super::phrase::{imported_facts, nested};
 use super::steps;
 use crate::render::Page;
 use crate::render::Table;
@@ -29,7 +29,7 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
     let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
         return match totals.kernel_ns {
             Some(kernels) => format!("**Kernels took {kernels}.** The files contain no timeline."),
-            None => no_device_work(run.metrics),
+            None => no_device_work(run.metrics) + &longest_operator(run).unwrap_or_default(),
         };
     };
     let mut text = match device_time::headline(run) {
@@ -45,6 +45,24 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
         text += &format!(" Each decode step makes {} launches on average.", decimal(launches));
     }
     text
+}
+
+/// Whether the files hold what a host did, and nothing of a device.
+pub(super) fn is_host_only(run: &RunView<'_>) -> bool {
+    let nothing =
+        |facts: &TraceFacts| run.kernels.rows.is_empty() && facts.counters.is_empty() && facts.copies.is_empty();
+    run.device_time.is_empty() && run.serving.is_none() && imported_facts(run.metrics).is_some_and(nothing)
+}
+
+/// How to record what such files lack.
+pub(super) const RECORD_DEVICES: &str = "If the program uses a GPU, record its work too (torch.profiler: `ProfilerActivity.CUDA`; Nsight \
+     Systems: `--trace cuda,nvtx`).";
+
+/// What a host mostly did, where nothing is known of a device.
+fn longest_operator(run: &RunView<'_>) -> Option<String> {
+    let first = run.cost_centres.rows.first()?;
+    let (name, time, share) = (code(first.name), first.time_ns, percent(first.share));
+    Some(format!(" {name} takes the most host time of all operators: {time} ({share})."))
 }
 
 /// Why there is none, as far as the files tell.
@@ -86,9 +104,11 @@ pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
             text += " Kernel times are device times.";
         }
         if operators && kernels {
-            text += " Device work is attributed to the stage and the operator that launched it.";
+            let stage = if run.stages.is_empty() { "" } else { "stage and the " };
+            text += &format!(" Device work is attributed to the {stage}operator that launched it.");
         }
     }
+    text += &coverage(facts).map(|coverage| format!(" Coverage: {coverage}.")).unwrap_or_default();
     if !run.metrics.utilisation.work_per_stage.is_empty() {
         text += " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs.";
     }
@@ -129,7 +149,9 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
         "Every number is a total over all instances of the stage. Its wall time ends when its device work ends, which may be after the host \
          call has returned.",
     );
-    if let Some(steps) = &facts.step_ms {
+    // One step has no spread.
+    let several = facts.step_ms.as_ref().filter(|steps| steps.n > 1);
+    if let Some(steps) = several {
         let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
         page.paragraph(&format!(
             "{}: median {}, min {}, max {}{spread} (host time).",
@@ -169,7 +191,7 @@ pub(super) fn stage_table(run: &RunView<'_>, name: fn(Stage) -> String) -> Table
 /// Percentiles and drift of the steps, and how far the host was ahead.
 fn pace(page: &mut Page, facts: &TraceFacts) {
     let mut lines = Vec::new();
-    if let Some(steps) = &facts.steps {
+    if let Some(steps) = facts.steps.as_ref().filter(|_| facts.step_ms.as_ref().is_some_and(|steps| steps.n > 1)) {
         let drift = steps.drift.map(|drift| format!("; second half {:+.1}% relative to the first", drift * 100.0));
         let (p50, p95, p99) = (steps.p50_ns, steps.p95_ns, steps.p99_ns);
         lines.push(format!("host time per step: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
@@ -183,25 +205,20 @@ fn pace(page: &mut Page, facts: &TraceFacts) {
     page.list(lines);
 }
 
-/// How much could be placed.
-pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
-    let Some(coverage) = &facts.coverage else { return };
-    page.heading("Coverage");
-    page.paragraph(&format!(
-        "Shares are of {} of device work; work that overlaps counts more than once.",
-        coverage.device_ns
-    ));
-    let mut table = Table::new("device work | >share");
-    if coverage.unattributed_share != Some(1.0) {
-        table.row(["in stages marked by ranges or annotations".to_owned(), percent(coverage.stage_share)]);
-        table.row(["in stages inferred from tokens".to_owned(), percent(coverage.inferred_share)]);
-        table.row(["outside stages".to_owned(), percent(coverage.unattributed_share)]);
-    }
-    table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
-    if coverage.graph_share.is_some() {
-        table.row(["launched by graphs".to_owned(), percent(coverage.graph_share)]);
-    }
-    page.table(&table);
+/// How much of the device work could be placed: in stages where there are any, in operators, and in graphs.
+pub(super) fn coverage(facts: &TraceFacts) -> Option<String> {
+    let coverage = facts.coverage.as_ref()?;
+    let part = |share: Option<f64>, what: &str| share.map(|share| format!("{} {what}", percent(Some(share))));
+    let inferred = coverage.inferred_share.filter(|share| *share > 0.0);
+    let stages = [
+        part(coverage.stage_share, if inferred.is_some() { "in marked stages" } else { "in stages" }),
+        part(inferred, "in inferred stages"),
+        part(coverage.unattributed_share, "outside stages"),
+    ];
+    let stages = stages.into_iter().flatten().filter(|_| coverage.unattributed_share != Some(1.0));
+    let others = [part(coverage.operator_share, "inside operators"), part(coverage.graph_share, "launched by graphs")];
+    let parts: Vec<String> = stages.chain(others.into_iter().flatten()).collect();
+    (!parts.is_empty()).then(|| format!("{} (of device time)", parts.join(", ")))
 }
 
 /// The workload and what it rests on.

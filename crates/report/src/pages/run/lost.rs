@@ -27,8 +27,7 @@ pub(super) fn lost_time(page: &mut Page, run: &RunView<'_>) {
     }
     if causes.is_empty() {
         return page.paragraph(
-            "Unknown: the roofline time needs a model, its workload and the peak rates of the device; the causes need operators or \
-             device work.",
+            "Unknown: the roofline time needs a model, its workload and the peak rates of the device; the causes need device work.",
         );
     }
     limits(page, run);

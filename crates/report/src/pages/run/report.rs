@@ -46,8 +46,11 @@ pub fn report_page(run: &RunView<'_>, environment: &Environment) -> Page {
     }
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
-    lost::lost_time(&mut page, run);
-    critical_path::section(&mut page, run);
+    let is_host_only = imported::is_host_only(run);
+    if !is_host_only {
+        lost::lost_time(&mut page, run);
+        critical_path::section(&mut page, run);
+    }
     tries::section(&mut page, run);
     if imported.is_none() || metrics.times.throughput != Throughput::default() {
         aggregates(&mut page, metrics);
@@ -64,6 +67,7 @@ pub fn report_page(run: &RunView<'_>, environment: &Environment) -> Page {
     recorded::memory(&mut page, run);
     memory::section(&mut page, run);
     match metrics.conditions.trace {
+        Some(_) if is_host_only => {}
         Some(_) => lost::modules(&mut page, run),
         None => modules(&mut page, metrics),
     }
@@ -72,7 +76,6 @@ pub fn report_page(run: &RunView<'_>, environment: &Environment) -> Page {
     match imported {
         Some(facts) => {
             imported::workload(&mut page, run, facts);
-            imported::coverage(&mut page, facts);
             imported::sources(&mut page, facts);
         }
         None => inputs(&mut page, metrics),

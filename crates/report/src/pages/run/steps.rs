@@ -84,26 +84,33 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let device_spread = spread("device time per step", &steps.device_ms).filter(|_| recorded);
     let spreads = spread("wall time per step", &steps.wall_ms).into_iter().chain(device_spread);
     page.list(engine_steps(run).into_iter().chain(spreads));
-    let has_work = steps.list.iter().any(|step| step.work.is_some());
-    let work = if has_work { " | >roofline | >MFU | >MBU" } else { "" };
-    let mut table = Table::new(&format!(
-        "step | kind | >wall | >host | >device | >kernels | >prompts | >decoding sequences | >tokens{work}"
-    ));
+    let [is_labelled, has_batch, has_work] = [
+        steps.list.iter().any(|step| step.label.is_some()),
+        steps.list.iter().any(|step| step.batch.is_some()),
+        steps.list.iter().any(|step| step.work.is_some()),
+    ];
+    let columns = [
+        ("step", true),
+        (" | kind", is_labelled),
+        (" | >wall | >host | >device | >kernels", true),
+        (" | >prompts | >decoding sequences | >tokens", has_batch),
+        (" | >roofline | >MFU | >MBU", has_work),
+    ];
+    let mut table = Table::new(&columns.iter().filter(|(_, shown)| *shown).map(|(head, _)| *head).collect::<String>());
     for step in steps.list.iter().take(STEPS) {
-        let mut cells = vec![
-            code(&step.name),
-            known(step.label.map(StepLabel::name)),
-            step.wall_ns.to_string(),
-            step.host_ns.to_string(),
-            known(recorded.then_some(step.device_ns)),
-            // Launches of whole graphs hide theirs.
-            known(
-                (step.kernels > 0 || step.device_ns == Nanos::ZERO).then(|| grouped(step.kernels)).filter(|_| recorded),
-            ),
-            known(step.batch.map(|batch| batch.context.sequences)),
-            known(step.batch.map(|batch| batch.generation.sequences)),
-            known(step.batch.and_then(|batch| batch.tokens)),
-        ];
+        // Launches of whole graphs hide theirs.
+        let kernels = (step.kernels > 0 || step.device_ns == Nanos::ZERO).then(|| grouped(step.kernels));
+        let mut cells = vec![code(&step.name)];
+        if is_labelled {
+            cells.push(known(step.label.map(StepLabel::name)));
+        }
+        cells.extend([step.wall_ns.to_string(), step.host_ns.to_string()]);
+        cells.extend([known(recorded.then_some(step.device_ns)), known(kernels.filter(|_| recorded))]);
+        if has_batch {
+            cells.push(known(step.batch.map(|batch| batch.context.sequences)));
+            cells.push(known(step.batch.map(|batch| batch.generation.sequences)));
+            cells.push(known(step.batch.and_then(|batch| batch.tokens)));
+        }
         if has_work {
             cells.push(known(step.work.and_then(|work| work.roofline_ns)));
             cells.extend([step.work.and_then(|work| work.mfu), step.work.and_then(|work| work.mbu)].map(percent));

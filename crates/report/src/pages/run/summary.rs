@@ -8,7 +8,7 @@ use types::{DeviceTime, Environment, IdleCause, IdleTime, Nanos};
 
 use super::advice::{Advice, advice, main_finding, problem};
 use super::phrase::{device, extent, imported_facts, model};
-use super::{appendix, caveats, device_time, findings, headline, serving};
+use super::{appendix, caveats, device_time, findings, headline, imported, serving};
 use crate::render::Page;
 use crate::render::text::{capital, prose};
 use crate::words::caveat::{has_graphs_only, no_findings};
@@ -38,15 +38,21 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     page.paragraph(&format!("**What ran.** {}", what_ran(run)));
     page.paragraph(&format!("**The number that matters.** {}", number(run)));
     let advice = advice(run);
-    let problem = problem(run, &advice).or_else(|| unexplained(run));
-    let problem = problem.unwrap_or_else(|| {
+    let is_host_only = imported::is_host_only(run);
+    let problem = problem(run, &advice).or_else(|| unexplained(run)).unwrap_or_else(|| {
         if has_graphs_only(&run.metrics.caveats) {
             return format!("Unknown: {}.", no_findings(&run.metrics.caveats));
         }
-        "No rule found a problem worth acting on.".to_owned()
+        let none = if is_host_only {
+            "No work of a GPU is recorded, so nothing can be said of it."
+        } else {
+            "No rule found a problem worth acting on."
+        };
+        none.to_owned()
     });
     page.paragraph(&format!("**The problem.** {problem}"));
-    page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
+    let to_do = if is_host_only && advice.is_empty() { imported::RECORD_DEVICES } else { introduction(&advice) };
+    page.paragraph(&format!("**What to do.** {to_do}"));
     page.steps(advice.iter().take(ADVICE).map(Advice::said));
     if let Some(smaller) = smaller(run, &advice) {
         page.paragraph(&smaller);
