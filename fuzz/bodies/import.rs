@@ -26,7 +26,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
             return false;
         }
     };
-    let (totals, devices) = (&imported.metrics.times.totals, imported.metrics.devices.len().max(1) as i64);
+    let (totals, devices) = (&imported.value.times.totals, imported.value.devices.len().max(1) as i64);
     let (busy, wall) = (totals.gpu_busy_ns, totals.wall_ns);
     let is_possible = |(busy, wall): (Nanos, Nanos)| busy.get() / devices <= wall.get();
     assert!(busy.zip(wall).is_none_or(is_possible), "{busy:?} of {wall:?} on {devices}");

@@ -15,6 +15,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Tells what is being done while something works.
+    pub(crate) fn telling<T>(&self, work: impl FnOnce(&mut dyn FnMut(&str)) -> T) -> T {
+        self.progress(|display| work(&mut |doing| display.doing(doing)))
+    }
+
     /// Shows progress while something works.
     pub(crate) fn progress<T>(&self, work: impl FnOnce(&ProgressDisplay<'_>) -> T) -> T {
         work(&ProgressDisplay::new(&self.messages))

@@ -11,6 +11,7 @@ use types::Exit;
 use message::{Messages, Verbosity};
 
 mod bundle;
+mod choice;
 mod context;
 mod duration;
 mod graphs;
@@ -20,6 +21,7 @@ mod progress;
 mod resolution;
 mod screen;
 mod size;
+mod subject;
 mod target;
 mod verb;
 

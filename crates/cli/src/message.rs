@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Style};
-use flow::harmless;
+use flow::{EndedRun, harmless};
 use serde::Serialize;
 use types::{Exit, UserError};
 
@@ -25,15 +25,17 @@ pub(crate) enum Verbosity {
     Everything,
 }
 
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
-    /// On a terminal, unless `NO_COLOR` is set or the terminal is dumb.
-    Auto,
-    /// Everywhere.
-    Always,
-    /// Nowhere.
-    Never,
+types::named! {
+    /// When to colour.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Colour {
+        /// On a terminal, unless `NO_COLOR` is set or the terminal is dumb.
+        Auto = "auto",
+        /// Everywhere.
+        Always = "always",
+        /// Nowhere.
+        Never = "never",
+    }
 }
 
 /// The two output streams and the manners on them.
@@ -70,21 +72,18 @@ impl Messages {
         }
     }
 
-    /// Writes a text to standard output as it is.
-    pub(crate) fn print(&self, text: &str) -> Result<(), UserError> {
-        self.data(|out| out.write_all(text.as_bytes()))
+    /// Writes a text to standard output as it is. Whatever is printed, a verb that does nothing more is done.
+    pub(crate) fn print(&self, text: &str) -> Result<Exit, UserError> {
+        self.data(|out| out.write_all(text.as_bytes())).map(|()| Exit::Done)
     }
 
     /// Writes a path to standard output, byte by byte, so that a script can use it whatever its name.
-    pub(crate) fn print_path(&self, path: &Path) -> Result<(), UserError> {
-        self.data(|out| {
-            out.write_all(path.as_os_str().as_encoded_bytes())?;
-            out.write_all(b"\n")
-        })
+    pub(crate) fn print_path(&self, path: &Path) -> Result<Exit, UserError> {
+        self.data(|out| out.write_all(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())).map(|()| Exit::Done)
     }
 
     /// Writes a value to standard output as indented JSON with a line break at the end.
-    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), UserError> {
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<Exit, UserError> {
         let mut text = serde_json::to_string_pretty(value)
             .map_err(|error| UserError::failed("cannot write the result as JSON").because(error.to_string()))?;
         text.push('\n');
@@ -97,7 +96,7 @@ impl Messages {
         json: bool,
         document: &impl Serialize,
         text: impl FnOnce() -> String,
-    ) -> Result<(), UserError> {
+    ) -> Result<Exit, UserError> {
         if json { self.print_json(document) } else { self.print(&text()) }
     }
 
@@ -110,6 +109,12 @@ impl Messages {
             self.note(format_args!("{name}: {}", file.display()));
         }
         if missing.is_empty() { Exit::Done } else { Exit::Partial }
+    }
+
+    /// The same of a run, with files of its folder.
+    pub(crate) fn ended<T>(&self, run: &EndedRun<T>, files: &[(&'static str, &str)]) -> Exit {
+        let files: Vec<_> = files.iter().map(|(name, file)| (*name, run.folder.join(file))).collect();
+        self.finish(&run.missing, &files)
     }
 
     /// Prints a failure: the error, its causes, its hints.

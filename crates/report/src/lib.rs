@@ -25,4 +25,4 @@ pub use rows::{csv_line, json_row, rows_table};
 pub use schema::find_schema;
 pub use validate::{Validation, validate};
 pub use words::number::grouped;
-pub use yaml::yaml;
+pub use yaml::{json_of_yaml, yaml};

@@ -15,6 +15,13 @@ pub fn yaml(document: &impl Serialize) -> Result<String, ReportError> {
     Ok(text)
 }
 
+/// A document in YAML as JSON, which all documents are read from.
+pub fn json_of_yaml(text: &str) -> Result<Vec<u8>, ReportError> {
+    let not_yaml = |error: serde_saphyr::Error| ReportError::NotYaml { reason: error.to_string() };
+    let value: serde_json::Value = serde_saphyr::from_str(text).map_err(not_yaml)?;
+    Ok(value.to_string().into_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use types::{AnalyticReport, Flops};

@@ -2,17 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{JsonSchema, Nanos};
 
 /// Which clock of a run a timestamp belongs to; an index into `clocks[]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ClockId(pub u32);
 
 /// Where a clock ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
     /// The host's monotonic clock.
@@ -26,8 +24,7 @@ pub enum ClockKind {
 }
 
 /// One clock and how it maps to wall time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// Its index.
     pub id: ClockId,

@@ -1,5 +1,7 @@
 //! The table of every JSON document the tool writes, and its JSON Schema.
 
+use std::io::Write;
+
 use serde_json::Value;
 
 use crate::schema::{Document, SchemaName};
@@ -27,61 +29,59 @@ impl DocumentKind {
     }
 }
 
-/// A row of the table. The schema is the file of the document's name.
-macro_rules! document {
-    ($Document:ty, $name:literal, $about:literal) => {
-        DocumentKind {
-            name: <$Document>::SCHEMA,
+/// The table of documents, in the order a reader meets them: type, name, version and what it holds. The schema is the file of the
+/// document's name. What reads and writes a document is compiled here, once for all who do.
+macro_rules! documents {
+    ($($Document:ident, $name:literal, $version:literal, $about:literal;)+) => {
+        $(impl Document for $Document {
+            const SCHEMA: SchemaName = SchemaName::new($name, $version);
+
+            fn from_json(json: &[u8]) -> serde_json::Result<Self> {
+                serde_json::from_slice(json)
+            }
+
+            fn write_json(&self, out: &mut dyn Write) -> serde_json::Result<()> {
+                serde_json::to_writer_pretty(out, self)
+            }
+        })+
+
+        /// Every document, in the order a reader meets them.
+        pub const ALL: &[DocumentKind] = &[$(DocumentKind {
+            name: $Document::SCHEMA,
             about: $about,
             schema: include_str!(concat!("../schemas/", $name, ".json")),
             #[cfg(test)]
             generated: tests::schema_of::<$Document>,
-        }
+        }),+];
     };
 }
 
-/// Every document, in the order a reader meets them.
-pub const ALL: &[DocumentKind] = &[
-    document!(RunManifest, "manifest", "manifest.json: what a run is, its status and the files it left"),
-    document!(Metrics, "metrics", "metrics.json: samples, stages, operators, kernels and findings of a run"),
-    document!(
-        KernelReport,
-        "kernels",
-        "kernels.json: kernels with hardware counters and the modelled cost beside them"
-    ),
-    document!(DeepPlan, "deep-plan", "plan.json: the passes of a deep run, as they were planned"),
-    document!(
-        AnalyticReport,
-        "analytic",
-        "report.json: what a model costs on a workload, modelled from its configuration"
-    ),
-    document!(Sweep, "sweep", "sweep.json: what a model costs at every point of a grid of workloads and devices"),
-    document!(Capacity, "capacity", "capacity.json: what a server is likely to make of a load, simulated"),
-    document!(
-        CapacitySweep,
-        "capacity-sweep",
-        "capacity-sweep.json: layouts of a server under a load, and the best of them"
-    ),
-    document!(RegionReport, "regions", "ncu/regions/report.json: hardware counters rolled up per NVTX region"),
-    document!(InputSet, "inputs", "inputs.yaml: the images or prompts a run was given and which it used"),
-    document!(Environment, "environment", "env.json: the machine and the software a run used"),
-    document!(BundleIndex, "bundle", "bundle.json: the index of a packed run, and output of `pack --json`"),
-    document!(Comparison, "comparison", "output of `compare --json`: what changed between runs, and how sure that is"),
-    document!(Fleet, "fleet", "fleet.json: many ranks of a job, many runs over time"),
-    document!(WhatIf, "whatif", "output of `whatif --json`: the time of a run under changes, by replay"),
-    document!(Diagnosis, "doctor", "output of `doctor --json`: what can be profiled here"),
-    document!(HardwareListing, "hardware", "output of `hardware --json`: devices with their peaks and sources"),
-    document!(Calibration, "calibration", "measured rates of this machine's processor"),
-    document!(
-        DeviceCalibration,
-        "device-calibration",
-        "measured times of single operations on a device, and the curve fitted to them"
-    ),
-    document!(RunList, "runs", "output of `runs --json`: the runs beneath a folder"),
-    document!(RunDetail, "run", "output of `runs ID --json`: one run with its files"),
-    document!(SchemaList, "schemas", "output of `schema --json`: every document the tool writes"),
-    document!(ValidationReport, "validation", "output of `validate --json`: every violation, file by file"),
-];
+documents! {
+    RunManifest, "manifest", 1, "manifest.json: what a run is, its status and the files it left";
+    Metrics, "metrics", 1, "metrics.json: samples, stages, operators, kernels and findings of a run";
+    KernelReport, "kernels", 1, "kernels.json: kernels with hardware counters and the modelled cost beside them";
+    DeepPlan, "deep-plan", 1, "plan.json: the passes of a deep run, as they were planned";
+    AnalyticReport, "analytic", 1, "report.json: what a model costs on a workload, modelled from its configuration";
+    Sweep, "sweep", 1, "sweep.json: what a model costs at every point of a grid of workloads and devices";
+    Capacity, "capacity", 1, "capacity.json: what a server is likely to make of a load, simulated";
+    CapacitySweep, "capacity-sweep", 1, "capacity-sweep.json: layouts of a server under a load, and the best of them";
+    RegionReport, "regions", 1, "ncu/regions/report.json: hardware counters rolled up per NVTX region";
+    InputSet, "inputs", 1, "inputs.yaml: the images or prompts a run was given and which it used";
+    Environment, "environment", 1, "env.json: the machine and the software a run used";
+    BundleIndex, "bundle", 1, "bundle.json: the index of a packed run, and output of `pack --json`";
+    Comparison, "comparison", 1, "output of `compare --json`: what changed between runs, and how sure that is";
+    Fleet, "fleet", 1, "fleet.json: many ranks of a job, many runs over time";
+    WhatIf, "whatif", 1, "output of `whatif --json`: the time of a run under changes, by replay";
+    Diagnosis, "doctor", 1, "output of `doctor --json`: what can be profiled here";
+    HardwareListing, "hardware", 1, "output of `hardware --json`: devices with their peaks and sources";
+    Calibration, "calibration", 1, "measured rates of this machine's processor";
+    DeviceCalibration, "device-calibration", 1,
+        "measured times of single operations on a device, and the curve fitted to them";
+    RunList, "runs", 1, "output of `runs --json`: the runs beneath a folder";
+    RunDetail, "run", 1, "output of `runs ID --json`: one run with its files";
+    SchemaList, "schemas", 1, "output of `schema --json`: every document the tool writes";
+    ValidationReport, "validation", 1, "output of `validate --json`: every violation, file by file";
+}
 
 /// The document of that name: `metrics`, or `llm-perf/metrics/1`.
 pub fn find(name: &str) -> Option<&'static DocumentKind> {

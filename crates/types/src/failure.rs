@@ -146,6 +146,12 @@ impl Error for UserError {}
 /// Every error of the crates below, with everything beneath it as causes.
 impl<F: Failure> From<F> for UserError {
     fn from(error: F) -> Self {
+        Self::of(&error)
+    }
+}
+
+impl UserError {
+    fn of(error: &dyn Failure) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
         let hints = error.hints().iter().map(|hint| hint.trim_end().to_owned()).collect();
         let below = error.excerpt().into_iter().collect();

@@ -1,6 +1,20 @@
 //! Enums whose variants have names.
 
-/// Defines an enum in which each variant is followed by its name in files, with `ALL` of them in order and `name`.
+/// What an enum of [`named!`](crate::named) is to code that knows nothing else of it.
+pub trait Named: Copy + Send + Sync + 'static {
+    /// Every one, in order.
+    const EVERY: &'static [Self];
+
+    /// The name of one.
+    fn spelled(self) -> &'static str;
+
+    /// The one of this name.
+    fn find(name: &str) -> Option<Self> {
+        Self::EVERY.iter().copied().find(|one| one.spelled() == name)
+    }
+}
+
+/// Defines an enum in which each variant is followed by its name in files, with `ALL` of them in order, `name`, [`Named`] and `Display`.
 #[macro_export]
 macro_rules! named {
     (
@@ -19,6 +33,20 @@ macro_rules! named {
                 match self {
                     $(Self::$Variant => $name,)+
                 }
+            }
+        }
+
+        impl $crate::Named for $Enum {
+            const EVERY: &'static [Self] = &Self::ALL;
+
+            fn spelled(self) -> &'static str {
+                self.name()
+            }
+        }
+
+        impl std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
             }
         }
     };

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io::Write;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
@@ -23,9 +24,16 @@ pub struct SchemaNameError(pub String);
 pub trait Document: Serialize + de::DeserializeOwned {
     /// Its name and version.
     const SCHEMA: SchemaName;
+
+    /// Reads one.
+    fn from_json(json: &[u8]) -> serde_json::Result<Self>;
+
+    /// Writes it, indented.
+    fn write_json(&self, out: &mut dyn Write) -> serde_json::Result<()>;
 }
 
 /// The `schema` field of document `D`: writes its name, and reads nothing else.
+#[derive(Clone, PartialEq, Eq)]
 pub struct SchemaTag<D>(PhantomData<fn() -> D>);
 
 impl SchemaName {
@@ -76,22 +84,6 @@ impl<D> Default for SchemaTag<D> {
         Self::new()
     }
 }
-
-impl<D> Clone for SchemaTag<D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<D> Copy for SchemaTag<D> {}
-
-impl<D> PartialEq for SchemaTag<D> {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl<D> Eq for SchemaTag<D> {}
 
 impl<D: Document> fmt::Debug for SchemaTag<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

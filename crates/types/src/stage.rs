@@ -1,16 +1,15 @@
 //! Stages: the user-visible parts of one inference.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use crate::{JsonSchema, Named};
 
 crate::named! {
     /// A part of one inference.
     ///
     /// `Prefill` and `Decode` follow each other and add up to the whole; the vision stages are nested inside `Prefill` and
     /// are never added to it. Reading files and tokenising belong to no stage.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Stage {
         /// First forward pass, from prepared inputs to the first logits.
@@ -65,14 +64,8 @@ impl Stage {
         }
         match name {
             "decode_all" => Some(Self::Decode),
-            _ => Self::ALL.into_iter().find(|stage| stage.name() == name),
+            _ => Self::find(name),
         }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Stage;
+use crate::{JsonSchema, Stage};
 
 /// Centre and spread of `n` samples. Spread is absent where too few samples define it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
     /// Arithmetic mean.
     pub mean: f64,
@@ -30,8 +29,7 @@ pub struct Statistics {
 ///
 /// Both are coefficients of variation, a standard deviation as a share of its centre. A stage without enough samples is
 /// `null`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variance {
     /// Spread of one input's runs, pooled over the inputs; absent where no input ran twice.
     pub repeat_cv_per_stage: BTreeMap<Stage, Option<f64>>,

@@ -18,7 +18,8 @@ const IN_GRAPHS: f64 = 0.5;
 /// a graph, and what a server launches between its steps is no step that could be captured.
 pub(super) fn launching<'a>(run: &Run<'a>, least: f64) -> impl Iterator<Item = (Scope, &'a StageWork, Nanos, f64)> {
     let is_between = move |scope: &Scope| *scope == Scope::Rest && run.kind() == Some(RunKindName::Serving);
-    let parts = waiting(run, IdleCause::Launching, least).filter(move |_| run.kind() != Some(RunKindName::GraphCapture));
+    let parts =
+        waiting(run, IdleCause::Launching, least).filter(move |_| run.kind() != Some(RunKindName::GraphCapture));
     parts.filter(move |(scope, _, waiting, _)| !is_between(scope) && !run.is_little(*waiting))
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use config::Overrides;
 use flow::target::{Engine, choose_engine};
 use flow::torch::TorchName;
-use types::UserError;
+use types::{Named, UserError};
 
 use crate::context::Context;
 use crate::target::{EngineName, TargetArguments};

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ErrorKind};
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use flow::WrittenArguments;
-use types::UserError;
+use types::{Named, UserError};
 
 use super::{Verb, habit, help};
+use crate::choice::one_of;
 use crate::context::Context;
 use crate::message::{Colour, Messages, Verbosity};
 
@@ -37,22 +38,14 @@ struct Globals {
     #[arg(long, global = true, value_name = "DIR")]
     config_dir: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    color: ColorWhen,
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = one_of(&Colour::ALL))]
+    color: Colour,
     /// Record command lines as typed, without masking secrets
     #[arg(long, global = true)]
     keep_arguments: bool,
     /// Record the program of a command line only, none of its arguments
     #[arg(long, global = true, conflicts_with = "keep_arguments")]
     no_arguments: bool,
-}
-
-/// The values of `--color`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ColorWhen {
-    Auto,
-    Always,
-    Never,
 }
 
 impl CommandLine {
@@ -64,17 +57,12 @@ impl CommandLine {
             (false, 1) => Verbosity::Verbose,
             (false, _) => Verbosity::Everything,
         };
-        let colour = match self.globals.color {
-            ColorWhen::Auto => Colour::Auto,
-            ColorWhen::Always => Colour::Always,
-            ColorWhen::Never => Colour::Never,
-        };
         match (self.globals.keep_arguments, self.globals.no_arguments) {
             (_, true) => flow::write_arguments(WrittenArguments::None),
             (true, _) => flow::write_arguments(WrittenArguments::All),
             _ => {}
         }
-        Context { messages: Messages::new(verbosity, colour), config_dir: self.globals.config_dir.clone() }
+        Context { messages: Messages::new(verbosity, self.globals.color), config_dir: self.globals.config_dir.clone() }
     }
 }
 
@@ -137,11 +125,7 @@ pub(crate) fn early_colour(arguments: &[OsString]) -> Colour {
             Some(rest) => rest.trim_start_matches('='),
             None => continue,
         };
-        match value {
-            "always" => choice = Colour::Always,
-            "never" => choice = Colour::Never,
-            _ => {}
-        }
+        choice = Colour::find(value).unwrap_or(choice);
     }
     choice
 }

@@ -78,7 +78,10 @@ fn exit(comparison: &Comparison, context: &Context) -> Exit {
         GateOutcome::Passed => Exit::Done,
         GateOutcome::Failed => Exit::GateFailed,
         GateOutcome::Undecided => {
-            context.messages.warning(format_args!("the gate is undecided: {}", gate.reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
+            context.messages.warning(format_args!(
+                "the gate is undecided: {}",
+                gate.reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            ));
             Exit::Partial
         }
     }

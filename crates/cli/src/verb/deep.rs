@@ -4,15 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ValueEnum;
 use config::{Config, OverrideSource, Overrides};
-use flow::deep::{self, Collector, Deep, DeepRequest, Mode, NcuPreset, NsysPreset};
+use flow::EndedRun;
+use flow::deep::{self, Collector, DeepRequest, Documents, Mode, NcuPreset, NsysPreset};
 use flow::import::NamedSubject;
 use flow::runs::{self, RunPurpose};
-use serde::Deserialize;
 use types::{Bytes, Exit, Stage, UserError};
 
 use super::{Verb, command_line};
+use crate::choice::{one_of, stage};
 use crate::context::Context;
 use crate::resolution::{self, ModelFlags, Resolution, engine};
 use crate::target::TargetArguments;
@@ -24,12 +24,12 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
     /// How much to collect: light reads few counters, for one launch of each kernel [default: deep]
-    #[arg(long, value_name = "MODE")]
-    mode: Option<ModeName>,
+    #[arg(long, value_name = "MODE", value_parser = one_of(&Mode::ALL))]
+    mode: Option<Mode>,
     /// Collector of the timeline: the built-in CUPTI collector (inject), Nsight Systems (nsys), both, or auto: inject,
     /// then nsys if inject records no kernel
-    #[arg(long, value_name = "COLLECTOR", default_value = "auto")]
-    collector: CollectorName,
+    #[arg(long, value_name = "COLLECTOR", default_value = "auto", value_parser = one_of(&COLLECTORS))]
+    collector: Collector,
     /// Run the command once more to record operators: the command writes its torch.profiler trace to the file named by
     /// $LLM_PERF_TORCH_TRACE; models on the torch engine always get this pass
     #[arg(long)]
@@ -62,27 +62,8 @@ pub(crate) struct Arguments {
     target: TargetArguments,
 }
 
-/// The values of `--mode` and of `run.mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ModeName {
-    Deep,
-    Light,
-}
-
 /// The values of `--collector`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CollectorName {
-    Auto,
-    Inject,
-    Nsys,
-    Both,
-}
-
-fn stage(text: &str) -> Result<Stage, String> {
-    let names = Stage::ALL.map(Stage::name).join(", ");
-    Stage::ALL.into_iter().find(|stage| stage.name() == text).ok_or_else(|| format!("expected one of {names}"))
-}
+const COLLECTORS: [Collector; 4] = [Collector::Auto, Collector::Inject, Collector::Nsys, Collector::Both];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if let Some(selector) = &arguments.resume {
@@ -91,14 +72,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let (request, config) = compose_request(arguments, context)?;
     if arguments.dry_run {
         let plan = deep::plan(&request)?;
-        context.messages.print_answer(arguments.json, &plan, || deep::plan_terminal(&plan))?;
-        return Ok(Exit::Done);
+        return context.messages.print_answer(arguments.json, &plan, || deep::plan_terminal(&plan));
     }
     let typed = Overrides::typed(&arguments.overrides)?;
     let run = resolution::run_request("deep", &config, &typed, arguments.out.as_deref())?;
-    let outcome = context.progress(|display| {
-        deep::deep(&request, run, &config.to_yaml(), &mut |doing| display.doing(doing))
-    })?;
+    let outcome = context.telling(|tell| deep::deep(&request, run, &config.to_yaml(), tell))?;
     finish(arguments.json, &outcome, context)
 }
 
@@ -116,20 +94,21 @@ fn resume(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<
             .hint("start a new run"));
     }
     let typed: Vec<_> = std::iter::once("llm-perf".to_owned()).chain(plan.arguments).map(Into::into).collect();
-    let parsed = command_line::parse(&typed)
-        .map_err(|error| UserError::usage("this version of llm-perf cannot read plan.json").because(error.to_string()))?;
+    let parsed = command_line::parse(&typed).map_err(|error| {
+        UserError::usage("this version of llm-perf cannot read plan.json").because(error.to_string())
+    })?;
     let Verb::Deep(first) = &parsed.verb else {
         return Err(UserError::usage("plan.json does not belong to a deep run"));
     };
     let (request, _) = compose_request(first, &parsed.context())?;
-    let outcome = context.progress(|display| deep::resume(&request, &run, &mut |doing| display.doing(doing)))?;
+    let outcome = context.telling(|tell| deep::resume(&request, &run, tell))?;
     finish(arguments.json || first.json, &outcome, context)
 }
 
-fn finish(json: bool, outcome: &Deep, context: &Context) -> Result<Exit, UserError> {
-    context.messages.print_answer(json, &outcome.metrics, || deep::terminal(&outcome.metrics, &outcome.kernels))?;
-    let files = [("report", "report.html"), ("kernels", "kernels.md")];
-    Ok(context.messages.finish(&outcome.missing, &files.map(|(name, file)| (name, outcome.folder.join(file)))))
+fn finish(json: bool, outcome: &EndedRun<Documents>, context: &Context) -> Result<Exit, UserError> {
+    let (metrics, kernels) = &outcome.value;
+    context.messages.print_answer(json, metrics, || deep::terminal(metrics, kernels))?;
+    Ok(context.messages.ended(outcome, &[("report", "report.html"), ("kernels", "kernels.md")]))
 }
 
 /// Everything the flow needs, and the configuration it comes from.
@@ -172,10 +151,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let request = DeepRequest {
         target,
         inputs,
-        mode: match mode {
-            ModeName::Deep => Mode::Deep,
-            ModeName::Light => Mode::Light,
-        },
+        mode,
         collector: collector(arguments.collector, &nsys)?,
         operators: if is_command { arguments.operators } else { config.get("pipeline.torch_profiler.enabled")? },
         operator_rows: if is_command { None } else { Some(config.get("pipeline.torch_profiler.top_k")?) },
@@ -206,30 +182,28 @@ const OURS: [&str; 9] = [
 ];
 
 /// What the flag and `pipeline.nsys.enabled` say together.
-fn collector(named: CollectorName, nsys: &NsysPreset) -> Result<Collector, UserError> {
+fn collector(named: Collector, nsys: &NsysPreset) -> Result<Collector, UserError> {
     Ok(match (named, nsys.enabled) {
-        (CollectorName::Nsys | CollectorName::Both, Some(false)) => {
+        (Collector::Nsys | Collector::Both, Some(false)) => {
             return Err(UserError::usage("`--collector` selects Nsight Systems, but pipeline.nsys.enabled is false")
                 .hint("remove one of them"));
         }
-        (CollectorName::Auto | CollectorName::Inject, Some(true)) | (CollectorName::Both, _) => Collector::Both,
-        (CollectorName::Auto, Some(false)) | (CollectorName::Inject, _) => Collector::Inject,
-        (CollectorName::Auto, None) => Collector::Auto,
-        (CollectorName::Nsys, _) => Collector::Nsys,
+        (Collector::Auto | Collector::Inject, Some(true)) => Collector::Both,
+        (Collector::Auto, Some(false)) => Collector::Inject,
+        (named, _) => named,
     })
 }
 
 /// What the verb and its flags say, around what the user overrides: flags win, and config.yaml says what was done.
-fn overrides(arguments: &Arguments, mode: ModeName, top_kernels: u32, given: &Overrides) -> Overrides {
+fn overrides(arguments: &Arguments, mode: Mode, top_kernels: u32, given: &Overrides) -> Overrides {
     let mut overrides = runner();
-    if mode == ModeName::Light {
+    if mode == Mode::Light {
         overrides.mount("profiling/ncu", "pipeline.ncu", "ncu.light", OverrideSource::Verb);
         overrides.set("pipeline.nsys.nsys_cli.trace", vec!["cuda", "nvtx"], OverrideSource::Verb);
     }
     arguments.target.set_hardware(&mut overrides);
     overrides.append(given);
-    let name = if mode == ModeName::Light { "light" } else { "deep" };
-    overrides.set("run.mode", name, OverrideSource::Verb);
+    overrides.set("run.mode", mode.name(), OverrideSource::Verb);
     overrides.set("run.top_n_kernels", top_kernels, OverrideSource::Verb);
     overrides
 }
@@ -242,11 +216,11 @@ fn runner() -> Overrides {
 }
 
 /// How much is collected: from flags, else from the configuration. It comes first, because presets depend on it.
-fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<(ModeName, u32), UserError> {
+fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<(Mode, u32), UserError> {
     let mut overrides = runner();
     overrides.append(&given.only(&["runner", "run", "artifacts"]));
     let config = resolution::composer(context)?.compose(&overrides)?;
-    let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("run.mode"), Ok)?;
+    let mode = arguments.mode.map_or_else(|| config.get::<Mode>("run.mode"), Ok)?;
     let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("run.top_n_kernels"), Ok)?;
     if !(1..=64).contains(&top_kernels) {
         return Err(UserError::usage(format!("run.top_n_kernels is {top_kernels}; expected 1 to 64")));

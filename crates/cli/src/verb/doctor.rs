@@ -1,7 +1,7 @@
 //! `llm-perf doctor`: can we profile here, and what to do where we cannot.
 
-use std::fmt::Write as _;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
@@ -85,7 +85,9 @@ fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, Us
     for note in &stored.notes {
         context.messages.note(note);
     }
-    context.messages.print_answer(arguments.json, &stored.calibration, || curves(&stored.calibration, terminal_width()))?;
+    context
+        .messages
+        .print_answer(arguments.json, &stored.calibration, || curves(&stored.calibration, terminal_width()))?;
     context.messages.note(format!("calibration: {}", stored.path.display()));
     Ok(Exit::Done)
 }
@@ -108,7 +110,9 @@ fn curves(calibration: &DeviceCalibration, width: Option<usize>) -> String {
         ]);
     }
     let table = table.text(width);
-    format!("{table}\nErrors are on held-out points; half are held out together with every point of the same weights.\n")
+    format!(
+        "{table}\nErrors are on held-out points; half are held out together with every point of the same weights.\n"
+    )
 }
 
 const GOOD: Style = AnsiColor::Green.on_default();

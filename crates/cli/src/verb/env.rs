@@ -13,6 +13,5 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, UserError> {
-    context.messages.print_json(&flow::environment::capture(context.config_dir.as_deref())?)?;
-    Ok(Exit::Done)
+    context.messages.print_json(&flow::environment::capture(context.config_dir.as_deref())?)
 }

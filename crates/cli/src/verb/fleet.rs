@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use config::Overrides;
 use flow::fleet::{self, FleetRequest};
-use flow::import::{NamedSubject, NcuPreset, RegionChoice};
 use types::{Exit, UserError};
 
 use crate::context::Context;
 use crate::resolution;
+use crate::subject;
 
 /// Compare the ranks of a job, or track runs over time
 #[derive(Debug, clap::Args)]
@@ -30,22 +30,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let given = Overrides::default();
     let config = resolution::compose(&given, context)?;
-    let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?)
-        .map_err(|(key, error)| UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}")))?;
     let request = FleetRequest {
         folders: arguments.folders.clone(),
         runs: arguments.runs,
-        subject: NamedSubject {
-            name: None,
-            model: None,
-            workload: resolution::workload::request(&config, false)?,
-            hardware: resolution::hardware(&config)?,
-            config_dir: context.config_dir.clone(),
-        },
-        regions,
+        subject: subject::named(&config, None, context)?,
+        regions: subject::regions(&config)?,
     };
     let run = resolution::run_request("fleet", &config, &given, arguments.out.as_deref())?;
-    let found = context.progress(|display| fleet::fleet(&request, run, &mut |doing| display.doing(doing)))?;
-    context.messages.print_answer(arguments.json, &found.fleet, || fleet::terminal(&found.fleet))?;
-    Ok(context.messages.finish(&found.missing, &[("report", found.folder.join("report.html"))]))
+    let found = context.telling(|tell| fleet::fleet(&request, run, tell))?;
+    context.messages.print_answer(arguments.json, &found.value, || fleet::terminal(&found.value))?;
+    Ok(context.messages.ended(&found, &[("report", "report.html")]))
 }

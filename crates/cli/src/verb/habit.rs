@@ -178,7 +178,7 @@ fn of_word(verb: &str, arguments: &[OsString], at: usize) -> Option<UserError> {
 /// Whether a word certainly names a model: a built-in one, or a file or folder that holds one.
 fn is_model(word: &OsStr) -> bool {
     let path = Path::new(word);
-    let is_preset = flow::model::presets().iter().any(|preset| word == preset.name);
+    let is_preset = flow::model::PRESETS.iter().any(|preset| word == preset.name);
     let is_file = path.extension().is_some_and(|ending| ending == "gguf" || ending == "json");
     is_preset || is_file || path.join("config.json").is_file()
 }

@@ -28,8 +28,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let config_dir = context.config_dir.as_deref();
     let messages = &context.messages;
     if let (Some(name), Some(shapes)) = (&arguments.name, &arguments.predict) {
-        messages.print(&flow::predict::predict(config_dir, name, shapes)?)?;
-        return Ok(Exit::Done);
+        return messages.print(&flow::predict::predict(config_dir, name, shapes)?);
     }
     match &arguments.name {
         Some(name) => {
@@ -40,7 +39,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         }
         None => {
             let devices = list(config_dir)?;
-            messages.print_answer(arguments.json, &devices.listing, || overview(&devices.listing.devices, terminal_width()))?;
+            messages.print_answer(arguments.json, &devices.listing, || {
+                overview(&devices.listing.devices, terminal_width())
+            })?;
             if let Some(note) = devices.note {
                 messages.note(note);
             }
@@ -122,13 +123,9 @@ fn numbers(device: &Hardware) -> ScreenTable {
 fn peaks(device: &Hardware) -> ScreenTable {
     let mut table = ScreenTable::new("UNIT | DTYPE | ACCUMULATE | >DENSE PEAK | SOURCE");
     for peak in &device.peaks {
-        let unit = match peak.unit {
-            ComputeUnit::Matrix => "matrix",
-            ComputeUnit::Vector => "vector",
-        };
         let accumulate = peak.accumulate.map_or("-", DType::name);
         table.row([
-            unit,
+            peak.unit.name(),
             peak.dtype.name(),
             accumulate,
             &shown_rate(peak),

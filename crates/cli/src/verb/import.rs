@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
-use flow::import::{
-    self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, RequestFile, STANDARD_INPUT, TablesRequest,
-};
+use flow::import::{self, ImportRequest, RequestFile, STANDARD_INPUT, TablesRequest};
 use types::{Bytes, Exit, Objective, UserError};
 
 use crate::context::Context;
 use crate::resolution::{self, ModelFlags};
 use crate::size::size;
+use crate::subject;
 
 /// Import PyTorch profiler, Nsight Systems or Nsight Compute traces
 #[derive(Debug, clap::Args)]
@@ -66,17 +65,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         hardware: arguments.hardware.as_deref(),
     };
     let config = resolution::compose(&flags.overrides(&given), context)?;
-    let subject = NamedSubject {
-        name: None,
-        model: flags.model.map(|named| resolution::model::load(&config, Some(named))).transpose()?,
-        workload: resolution::workload::request(&config, arguments.model.is_some())?,
-        hardware: resolution::hardware(&config)?,
-        config_dir: context.config_dir.clone(),
-    };
-    let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?).map_err(|(key, error)| {
-        UserError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}"))
-            .hint("write an exact name, or a pattern that starts with regex:")
-    })?;
+    let subject = subject::named(&config, flags.model, context)?;
+    let regions = subject::regions(&config)?;
     let tables = arguments.tables.as_deref().zip(files.first());
     let tables =
         tables.map(|(folder, trace)| TablesRequest::new(folder, arguments.job.as_deref(), trace)).transpose()?;
@@ -85,10 +75,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let request = ImportRequest { files, subject, regions, tables, requests, memory };
     let run = resolution::run_request("import", &config, &given, arguments.out.as_deref())?;
     let kept = used(config, &request).to_yaml();
-    let imported =
-        context.progress(|display| import::import(&request, run, &kept, &mut |doing| display.doing(doing)))?;
-    context.messages.print_answer(arguments.json, &imported.metrics, || import::terminal(&imported.metrics))?;
-    Ok(context.messages.finish(&imported.missing, &[("report", imported.folder.join("report.html"))]))
+    let imported = context.telling(|tell| import::import(&request, run, &kept, tell))?;
+    context.messages.print_answer(arguments.json, &imported.value, || import::terminal(&imported.value))?;
+    Ok(context.messages.ended(&imported, &[("report", "report.html")]))
 }
 
 /// Files apart from overrides. An override has an equals sign and is no file.

@@ -73,19 +73,18 @@ struct Window {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let rows = match &arguments.name {
-        None => model::presets().iter().map(|preset| row(preset.name.as_ref())).collect::<Result<Vec<_>, _>>()?,
+        None => model::PRESETS.iter().map(|preset| row(preset.name.as_ref())).collect::<Result<Vec<_>, _>>()?,
         Some(name) => vec![row(name)?],
     };
     context.messages.print_answer(arguments.json, &rows, || match (&arguments.name, rows.as_slice()) {
         (Some(_), [row]) => detail(row, terminal_width()),
         _ => overview(&rows, terminal_width()),
-    })?;
-    Ok(Exit::Done)
+    })
 }
 
 fn row(name: &OsStr) -> Result<ModelRow, UserError> {
     let loaded = model::load(&resolution::model::settings(name))?;
-    let preset = model::presets().iter().find(|preset| name == preset.name);
+    let preset = model::PRESETS.iter().find(|preset| name == preset.name);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");
     let cache = loaded.network.cache();
@@ -161,7 +160,8 @@ fn overview(rows: &[ModelRow], width: Option<usize>) -> String {
     let mut table = ScreenTable::new("NAME | FAMILY | >PARAMETERS | >ACTIVE | >KV/TOKEN | SOURCE | ABOUT");
     for row in rows {
         let (all, active) = (grouped(row.parameters), grouped(row.parameters_active));
-        let cache = row.kv_bytes_per_token.map_or_else(|| "none".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
+        let cache =
+            row.kv_bytes_per_token.map_or_else(|| "none".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
         table.row([&row.name, row.family, &all, &active, &cache, row.source.unwrap_or_default(), &row.about]);
     }
     let families = model::families().collect::<Vec<_>>().join(", ");
@@ -188,7 +188,10 @@ fn detail(row: &ModelRow, width: Option<usize>) -> String {
         table.row(["KV cache per token", &format!("{} B", grouped(bytes.get()))]);
     }
     for window in &row.windows {
-        table.row([&format!("KV cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
+        table.row([
+            &format!("KV cache of {} layers", window.layers),
+            &format!("at most {} positions", grouped(window.positions)),
+        ]);
     }
     for cache in row.caches.iter().filter(|cache| cache.bytes_per_sequence > types::Bytes::ZERO) {
         let state = format!("{} B per sequence", grouped(cache.bytes_per_sequence.get()));

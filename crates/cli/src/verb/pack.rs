@@ -32,10 +32,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Show)?;
-    let packed = context.progress(|display| {
-        pack::pack(&run, arguments.out.as_deref(), arguments.redact, &mut |doing| display.doing(doing))
-    })?;
+    let packed = context.telling(|tell| pack::pack(&run, arguments.out.as_deref(), arguments.redact, tell))?;
     describe(&packed.index, arguments.json, &context.messages);
-    context.messages.print_answer(arguments.json, &packed.index, || format!("{}\n", packed.path.display()))?;
-    Ok(Exit::Done)
+    context.messages.print_answer(arguments.json, &packed.index, || format!("{}\n", packed.path.display()))
 }

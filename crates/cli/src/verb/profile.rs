@@ -16,7 +16,7 @@ use flow::runs::{RunPurpose, StoredRun};
 use flow::target::Engine;
 use flow::torch::{self, TorchRequest, TorchSettings};
 use flow::workload;
-use types::{Exit, Metrics, UserError};
+use types::{Document, Exit, Metrics, Named, UserError};
 
 use crate::context::Context;
 use crate::resolution::{self, EngineModel, Resolution, engine};
@@ -92,33 +92,36 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let run = || place.request(&config, &given);
     let (yaml, interrupt) = (config.to_yaml(), StopRequest::catch());
     let stop = || interrupt.is_set();
-    let profile = match model {
+    let (profile, part_of_rank) = match model {
         EngineModel::Native(_) if arguments.check_flops => {
             return Err(UserError::usage("`--check-flops` requires PyTorch, but the engine is native")
                 .hint("add --engine torch"));
         }
         EngineModel::Native(model) => {
             let run = run()?;
-            context.progress(|display| {
-                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)})?
+            let ended = context.progress(|display| {
+                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
+            })?;
+            (ended, None)
         }
         EngineModel::Torch(model) => {
             let torch = resolution::torch_settings(&arguments.target, &config)?;
             let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
             let (request, run) = (TorchRequest { profile: request, torch }, run()?);
             context.progress(|display| {
-                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)})?
+                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
+            })?
         }
     };
-    if let Some(rank) = profile.part_of_rank {
+    if let Some(rank) = part_of_rank {
         let part = profile.folder.join("ranks").join(rank.to_string());
-        context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.times.samples)))?;
+        context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.value.times.samples)))?;
         context.messages.note(format!("rank {rank}: results in {}; rank 0 writes the report", part.display()));
         return Ok(Exit::Done);
     }
-    context.messages.print_answer(arguments.json, &profile.metrics, || {
-        let distance = first.iter().map(|first| format!("\n{}", flow::compare::stages(first, &profile.metrics)));
-        profile::terminal(&profile.metrics) + &distance.collect::<String>()
+    context.messages.print_answer(arguments.json, &profile.value, || {
+        let distance = first.iter().map(|first| format!("\n{}", flow::compare::stages(first, &profile.value)));
+        profile::terminal(&profile.value) + &distance.collect::<String>()
     })?;
     Ok(context.messages.finish(&profile.missing, &place.kept(&profile.folder)))
 }
@@ -143,8 +146,8 @@ fn earlier(selector: &OsStr, given: &Overrides, context: &Context) -> Result<(Re
     let (file, text) = read("config.yaml")?;
     let config = Config::from_resolved(&file, &text, given)?;
     let (file, text) = read("metrics.json")?;
-    let metrics =
-        serde_json::from_str(&text).map_err(|error| UserError::usage(format!("cannot read {file}: {error}")))?;
+    let metrics = Metrics::from_json(text.as_bytes())
+        .map_err(|error| UserError::usage(format!("cannot read {file}: {error}")))?;
     let engine = Engine::find(&config.get::<String>("engine")?).unwrap_or(Engine::Native);
     let model = resolution::model::load_for_engine(engine, &config, None)?;
     let resolution = Resolution { config, model };
@@ -159,7 +162,9 @@ fn earlier(selector: &OsStr, given: &Overrides, context: &Context) -> Result<(Re
 /// fail where they are used.
 fn warn_of_changed_inputs(run: &StoredRun, resolution: &Resolution, context: &Context) {
     let Ok(recorded) = flow::runs::recorded_inputs(run) else {
-        return context.messages.warning("cannot check whether the inputs changed: inputs.yaml of the earlier run is not readable");
+        return context
+            .messages
+            .warning("cannot check whether the inputs changed: inputs.yaml of the earlier run is not readable");
     };
     if let Ok(now) = resolution::inputs::expected(&TargetArguments::default(), resolution) {
         for difference in flow::runs::changed_inputs(&recorded, &now.document) {

@@ -148,7 +148,10 @@ fn asked(words: &[OsString]) -> Result<Query, UserError> {
             limit: None,
             time: None,
         }),
-        Ok(_) => Err(UserError::usage("missing run or folder").hint("name one before the query: llm-perf query latest 'SQL'")),
+        Ok(_) => {
+            Err(UserError::usage("missing run or folder")
+                .hint("name one before the query: llm-perf query latest 'SQL'"))
+        }
         Err(folder) => Err(missing(folder)),
     }
 }
@@ -228,7 +231,7 @@ fn unknown(what: &str, name: &str, meant: Option<&str>) -> UserError {
 /// The questions, tables and views, or the SQL of those that are named.
 fn list(names: &[String], context: &Context) -> Result<Exit, UserError> {
     if names.is_empty() {
-        return context.messages.print(&listing(terminal_width())).map(|()| Exit::Done);
+        return context.messages.print(&listing(terminal_width()));
     }
     let mut text = String::new();
     for name in names {
@@ -237,7 +240,7 @@ fn list(names: &[String], context: &Context) -> Result<Exit, UserError> {
             view.map_or_else(|| query::find(name), Ok).map_err(|meant| unknown("query or view", name, meant))?;
         text += found.sql;
     }
-    context.messages.print(&text).map(|()| Exit::Done)
+    context.messages.print(&text)
 }
 
 fn listing(width: Option<usize>) -> String {
@@ -269,8 +272,10 @@ fn engine(text: &str) -> Result<QueryEngine, String> {
         "duckdb" => Ok(QueryEngine::DuckDb),
         "datafusion" => Ok(QueryEngine::DataFusion),
         _ => {
-            let scheduler = text.strip_prefix("ballista://").ok_or("expected auto, duckdb, datafusion or ballista://HOST:PORT")?;
-            let place = scheduler.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+            let scheduler =
+                text.strip_prefix("ballista://").ok_or("expected auto, duckdb, datafusion or ballista://HOST:PORT")?;
+            let place =
+                scheduler.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
             if place.is_none() || scheduler.contains(['/', '@', '?', '#']) {
                 return Err("expected ballista://HOST:PORT, such as ballista://head:50050".to_owned());
             }
@@ -282,7 +287,9 @@ fn engine(text: &str) -> Result<QueryEngine, String> {
 /// Memory of an engine.
 fn memory(text: &str) -> Result<Bytes, String> {
     // Below this neither engine can read a row group.
-    size(text).and_then(|bytes| if bytes < Bytes::new(64_000_000) { Err("expected at least 64MB".to_owned()) } else { Ok(bytes) })
+    size(text).and_then(|bytes| {
+        if bytes < Bytes::new(64_000_000) { Err("expected at least 64MB".to_owned()) } else { Ok(bytes) }
+    })
 }
 
 #[cfg(test)]

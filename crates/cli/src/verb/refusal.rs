@@ -18,7 +18,7 @@ pub(crate) fn print_refusal(refusal: &Refusal, colour: Colour) -> Exit {
             Exit::Usage
         }
         Refusal::Clap(usage) => match messages.print(&shown(usage, messages.paint_stdout().wanted)) {
-            Ok(()) => Exit::Done,
+            Ok(exit) => exit,
             Err(error) => {
                 messages.error(&error);
                 error.exit

@@ -63,19 +63,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     let settings = settings(arguments, source, &config, model, context)?;
     if arguments.dry_run {
         let lines = regions::planned(&settings)?;
-        context.messages.print(&(lines.join("\n") + "\n"))?;
-        return Ok(Exit::Done);
+        return context.messages.print(&(lines.join("\n") + "\n"));
     }
     let run = resolution::run_request("regions", &config, &typed, arguments.out.as_deref())?;
-    let outcome = context.progress(|display| {
-        regions::regions(&settings, run, &config.to_yaml(), &mut |doing| display.doing(doing))
-    })?;
-    context.messages.print_answer(arguments.json, &outcome.metrics, || regions::terminal(&outcome.report))?;
-    for note in outcome.report.notes.iter().filter(|note| !outcome.missing.contains(&note.text)) {
+    let outcome = context
+        .progress(|display| regions::regions(&settings, run, &config.to_yaml(), &mut |doing| display.doing(doing)))?;
+    let (report, metrics) = &outcome.value;
+    context.messages.print_answer(arguments.json, metrics, || regions::terminal(report))?;
+    for note in report.notes.iter().filter(|note| !outcome.missing.contains(&note.text)) {
         context.messages.note(format!("note: {note}"));
     }
-    let files = [("report", "report.html"), ("regions", "ncu/regions/report.md")];
-    Ok(context.messages.finish(&outcome.missing, &files.map(|(name, file)| (name, outcome.folder.join(file)))))
+    Ok(context.messages.ended(&outcome, &[("report", "report.html"), ("regions", "ncu/regions/report.md")]))
 }
 
 /// What the flags say, then what the user overrides.

@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, UserError, Verification};
+use types::{Exit, RunDetail, RunList, RunListing, UserError, Verification};
 
 use crate::context::Context;
 use crate::screen::{ScreenTable, terminal_width};
-use flow::runs::RunPurpose;
 use flow::printable;
+use flow::runs::RunPurpose;
 
 /// Longest path of a file that is printed whole.
 const PATH: usize = 255;
@@ -70,11 +70,12 @@ fn list(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     let found = flow::runs::list(&arguments.root)?;
     if found.runs.is_empty() {
         let absent = if arguments.root.exists() { "" } else { " (the folder does not exist)" };
-        context.messages.note(format_args!("no runs in {}{absent}; `llm-perf profile` creates one", printable(&found.root)));
+        context
+            .messages
+            .note(format_args!("no runs in {}{absent}; `llm-perf profile` creates one", printable(&found.root)));
         context.messages.note("use `--root DIR` to list another folder");
     }
-    context.messages.print_answer(arguments.json, &found, || list_text(&found, terminal_width()))?;
-    Ok(Exit::Done)
+    context.messages.print_answer(arguments.json, &found, || list_text(&found, terminal_width()))
 }
 
 fn show(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, UserError> {
@@ -99,7 +100,7 @@ fn list_text(list: &RunList, width: Option<usize>) -> String {
         let started = run.started_at.as_deref().map_or_else(|| "-".to_owned(), date);
         let reasons = run.reasons.join("; ");
         let (verb, model, device) = (text(&run.verb), text(&run.model), text(&run.device));
-        table.row([run.id.as_str(), state(run.state), &verb, &model, &device, &started, &reasons]);
+        table.row([run.id.as_str(), run.state.name(), &verb, &model, &device, &started, &reasons]);
     }
     table.text(width)
 }
@@ -127,22 +128,11 @@ fn detail_text(detail: &RunDetail, width: Option<usize>) -> String {
 }
 
 fn facts(detail: &RunDetail) -> ScreenTable {
-    let RunListing {
-        id,
-        path,
-        state: run_state,
-        reasons,
-        verb,
-        model,
-        device,
-        started_at,
-        ended_at,
-        file_count,
-        bytes,
-    } = &detail.run;
+    let RunListing { id, path, state, reasons, verb, model, device, started_at, ended_at, file_count, bytes } =
+        &detail.run;
     let mut table = ScreenTable::default();
     table.row(["run", id]);
-    table.row(["status", state(*run_state)]);
+    table.row(["status", state.name()]);
     reasons.iter().for_each(|reason| table.row(["", reason]));
     let size = file_count.zip(*bytes).map(|(count, bytes)| format!("{}, {bytes}", files(count)));
     let command = flow::command_line(&detail.command);
@@ -172,13 +162,7 @@ fn verification_text(verification: &Verification, width: Option<usize>) -> Strin
     };
     let mut table = ScreenTable::default().widest(PATH);
     for problem in &verification.problems {
-        let kind = match problem.kind {
-            FileProblemKind::Missing => "missing",
-            FileProblemKind::Changed => "changed",
-            FileProblemKind::Unreadable => "unreadable",
-            FileProblemKind::Refused => "refused",
-        };
-        table.row(["", kind, &problem.path, &problem.detail]);
+        table.row(["", problem.kind.name(), &problem.path, &problem.detail]);
     }
     for path in &verification.unlisted {
         table.row(["", "unlisted", path, ""]);
@@ -189,17 +173,6 @@ fn verification_text(verification: &Verification, width: Option<usize>) -> Strin
 
 fn files(count: u64) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
-}
-
-fn state(state: RunState) -> &'static str {
-    match state {
-        RunState::Complete => "complete",
-        RunState::Partial => "partial",
-        RunState::Failed => "failed",
-        RunState::Running => "running",
-        RunState::Interrupted => "interrupted",
-        RunState::Unreadable => "unreadable",
-    }
 }
 
 /// `2025-11-15 03:47:12` of an RFC 3339 time, in the time zone it was written in; anything else as it is.

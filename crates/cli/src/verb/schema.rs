@@ -18,14 +18,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
     if let Some(name) = &arguments.name {
-        context.messages.print_json(&flow::validate::schema(name)?)?;
-        return Ok(Exit::Done);
+        return context.messages.print_json(&flow::validate::schema(name)?);
     }
     let schemas = flow::validate::schemas();
     context.messages.print_answer(arguments.json, &schemas, || {
         let mut table = ScreenTable::default();
         schemas.documents.iter().for_each(|document| table.row([&document.name, &document.about]));
         table.text(terminal_width())
-    })?;
-    Ok(Exit::Done)
+    })
 }

@@ -9,6 +9,7 @@ use flow::runs::{self, RunPurpose};
 use flow::show::{self, Glance};
 use types::{Exit, Stage, UserError};
 
+use crate::choice::stage;
 use crate::context::Context;
 use crate::screen::stdout_width;
 
@@ -51,18 +52,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         return Ok(Exit::Done);
     }
     let metrics = show::metrics(&run)?;
-    let glance =
-        Glance { stage: arguments.stage, top: arguments.top, width: stdout_width().unwrap_or(COLUMNS) };
+    let glance = Glance { stage: arguments.stage, top: arguments.top, width: stdout_width().unwrap_or(COLUMNS) };
     let paint = context.messages.paint_stdout();
-    context.messages.print_answer(arguments.json, &metrics, || {
-        show::text(&metrics, &glance, |text| paint.with(STRONG, text))
-    })?;
-    Ok(Exit::Done)
-}
-
-fn stage(text: &str) -> Result<Stage, String> {
-    Stage::ALL.into_iter().find(|stage| stage.name() == text).ok_or_else(|| {
-        let names: Vec<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
-        format!("expected one of {}", names.join(", "))
-    })
+    context
+        .messages
+        .print_answer(arguments.json, &metrics, || show::text(&metrics, &glance, |text| paint.with(STRONG, text)))
 }

@@ -23,10 +23,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, UserError> {
-    let unpacked = context.progress(|display| {
-        unpack::unpack(&arguments.file, arguments.out.as_deref(), &mut |doing| display.doing(doing))
-    })?;
+    let unpacked = context.telling(|tell| unpack::unpack(&arguments.file, arguments.out.as_deref(), tell))?;
     describe(&unpacked.index, arguments.json, &context.messages);
-    context.messages.print_answer(arguments.json, &unpacked.index, || format!("{}\n", unpacked.folder.display()))?;
-    Ok(Exit::Done)
+    context.messages.print_answer(arguments.json, &unpacked.index, || format!("{}\n", unpacked.folder.display()))
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flow::whatif::{self, Change, CopyFate, Family, Pace, WhatIfRequest};
-use types::{Exit, UserError};
+use types::{Exit, Named, UserError};
 
 use crate::context::Context;
 
@@ -74,9 +74,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         recorded_on: arguments.recorded_on.clone(),
         config_dir: context.config_dir.clone(),
     };
-    let answer = context.progress(|display| whatif::what_if(&request, &mut |doing| display.doing(doing)))?;
-    context.messages.print_answer(arguments.json, &answer, || whatif::terminal(&answer))?;
-    Ok(Exit::Done)
+    let answer = context.telling(|tell| whatif::what_if(&request, tell))?;
+    context.messages.print_answer(arguments.json, &answer, || whatif::terminal(&answer))
 }
 
 /// Changes in the words in which they were asked for.
@@ -121,9 +120,8 @@ fn factor(text: &str) -> Result<f64, String> {
 /// `gemm=roofline` or `gemm=2x`.
 fn kernels(text: &str) -> Result<(Family, Pace), String> {
     let (family, pace) = text.split_once('=').ok_or("expected FAMILY=roofline or FAMILY=2x")?;
-    let names = || Family::ALL.map(Family::name).join(", ");
-    let family = Family::ALL.into_iter().find(|known| known.name() == family);
-    let family = family.ok_or_else(|| format!("unknown kernel family; expected one of {}", names()))?;
+    let unknown = || format!("unknown kernel family; expected one of {}", Family::ALL.map(Family::name).join(", "));
+    let family = Family::find(family).ok_or_else(unknown)?;
     let pace = match pace {
         "roofline" => Pace::Roofline,
         pace => Pace::Times(factor(pace)?),

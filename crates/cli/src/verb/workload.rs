@@ -56,19 +56,20 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         EngineModel::Native(model) => {
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
-                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)})?
+                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)
+            })?
         }
         EngineModel::Torch(model) => {
             let request = TorchRequest { profile: request, torch: resolution::torch_settings(target, &config)? };
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
                 let operators = arguments.operators.as_deref();
-                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)})?
+                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)
+            })?
         }
     };
     workload::send_answer(&outcome)?;
-    context.messages.print_answer(arguments.json, &outcome, || workload::terminal(&outcome.samples))?;
-    Ok(Exit::Done)
+    context.messages.print_answer(arguments.json, &outcome, || workload::terminal(&outcome.samples))
 }
 
 /// Prints the command that runs the model, and leaves its files in `folder`.
@@ -87,9 +88,11 @@ fn prepare(
             .hint("name a new or empty folder; --prepare writes several files"));
     }
     let torch = resolution::torch_settings(&arguments.target, &resolution.config)?;
-    let request = TorchRequest { profile: resolution::profile_request(&arguments.target, &resolution.config, &resolution.model, context)?, torch };
+    let request = TorchRequest {
+        profile: resolution::profile_request(&arguments.target, &resolution.config, &resolution.model, context)?,
+        torch,
+    };
     let prepared = workload::prepare(model, &request, folder)?;
     workload::send_answer(&prepared)?;
-    context.messages.print_answer(arguments.json, &prepared, || format!("{}\n", prepared.line()))?;
-    Ok(Exit::Done)
+    context.messages.print_answer(arguments.json, &prepared, || format!("{}\n", prepared.line()))
 }

@@ -30,9 +30,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
     };
     if let Some(name) = &arguments.name {
         let config = compose(name)?;
-        let settings = config.root().at("workload").ok_or_else(|| UserError::failed("the configuration has no workload"))?;
-        messages.print_answer(arguments.json, settings, || config::to_yaml(settings))?;
-        return Ok(Exit::Done);
+        let settings =
+            config.root().at("workload").ok_or_else(|| UserError::failed("the configuration has no workload"))?;
+        return messages.print_answer(arguments.json, settings, || config::to_yaml(settings));
     }
     let mut profiles = BTreeMap::new();
     for group in composer.groups().into_iter().filter(|group| group.name == "workload") {
@@ -45,6 +45,5 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, User
         let mut table = ScreenTable::new("NAME | ABOUT");
         profiles.iter().for_each(|row| table.row([row.0, row.1]));
         table.text(terminal_width())
-    })?;
-    Ok(Exit::Done)
+    })
 }

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use types::{Calibration, DeviceCalibration, UserError};
+use types::{Calibration, DeviceCalibration, Document, UserError};
 
 use crate::user_folder::user_folder;
 
@@ -35,11 +35,7 @@ impl Store {
     /// What is kept for this processor and number of threads.
     pub fn read(&self, cpu: &str, threads: usize) -> Result<Option<Calibration>, UserError> {
         let path = self.path(cpu, threads);
-        let text = match crate::document::read_text(&path) {
-            Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-            answer => answer.map_err(UserError::io("read", &path))?,
-        };
-        let calibration: Calibration = serde_json::from_str(&text).map_err(|reason| unreadable(&path, &reason))?;
+        let Some(calibration) = read::<Calibration>(path)? else { return Ok(None) };
         // Two names may differ only in what a file name cannot hold.
         let same = calibration.cpu_model == cpu && calibration.threads as usize == threads;
         Ok(same.then_some(calibration))
@@ -60,14 +56,8 @@ impl Store {
 
     /// What is kept of operations on the device of that catalogue name.
     pub fn read_device(&self, device: &str) -> Result<Option<DeviceCalibration>, UserError> {
-        let path = self.device_path(device);
-        let text = match crate::document::read(&path) {
-            Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-            answer => answer.map_err(UserError::io("read", &path))?,
-        };
-        let calibration: DeviceCalibration =
-            serde_json::from_slice(&text).map_err(|reason| unreadable(&path, &reason))?;
-        Ok(Some(calibration).filter(|calibration| calibration.device == device))
+        let calibration = read::<DeviceCalibration>(self.device_path(device))?;
+        Ok(calibration.filter(|calibration| calibration.device == device))
     }
 
     /// Keeps times of operations; on one line, because there may be tens of thousands.
@@ -100,6 +90,17 @@ impl Store {
     fn device_path(&self, device: &str) -> PathBuf {
         let build = if cfg!(debug_assertions) && device == "cpu" { "-debug" } else { "" };
         self.folder.join(format!("device-{}{build}.json", words(device)))
+    }
+}
+
+/// A document, where there is one.
+fn read<D: Document>(path: PathBuf) -> Result<Option<D>, UserError> {
+    match crate::document::read(&path) {
+        Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        answer => {
+            let json = answer.map_err(UserError::io("read", &path))?;
+            D::from_json(&json).map(Some).map_err(|reason| unreadable(&path, &reason))
+        }
     }
 }
 

@@ -368,7 +368,7 @@ fn place(
 }
 
 fn write_pretty(out: &mut dyn Write, document: &impl Document) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, document)?;
+    document.write_json(out)?;
     out.write_all(b"\n")
 }
 

@@ -6,7 +6,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use types::{Bytes, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, UserError, Verification};
+use types::{
+    Bytes, Document, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, UserError, Verification,
+};
 
 use crate::error::not_plain;
 
@@ -44,7 +46,7 @@ impl StoredRun {
             Ok(_) => {}
         }
         let text = crate::document::read(&file).map_err(UserError::io("read", &file))?;
-        let manifest = serde_json::from_slice(&text)
+        let manifest = RunManifest::from_json(&text)
             .map_err(|reason| UserError::failed(format!("cannot read {} as a manifest: {reason}", file.display())))?;
         Ok(Self { path: path.to_owned(), manifest })
     }

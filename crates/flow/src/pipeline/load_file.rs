@@ -1,24 +1,18 @@
 //! Loads and prompts of files.
 
-use std::io::Read;
 use std::path::Path;
 
 use load::Prompts;
 use load::replay::{self, Replay};
 use types::UserError;
 
+use crate::pipeline::requests::bytes;
+
 pub use load::replay::Replay as LoadFile;
 
 /// The start of a file, by which its format is told.
 fn first(bytes: &[u8]) -> u8 {
     bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace()).unwrap_or(b' ')
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, UserError> {
-    let mut contents = Vec::new();
-    let read = collect::document::open(path).and_then(|mut file| file.read_to_end(&mut contents));
-    read.map_err(UserError::io("read", path))?;
-    Ok(contents)
 }
 
 fn about(path: &Path) -> impl Fn(load::LoadError) -> UserError {

@@ -26,24 +26,15 @@ pub enum Progress<'a> {
     Output(&'a [u8]),
 }
 
-/// What an inference is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
-    /// To warm up.
-    WarmUp,
-    /// For its times.
-    Measuring,
-    /// For its operators.
-    Tracing,
-}
-
-impl Pass {
-    /// What a person calls it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WarmUp => "warming up",
-            Self::Measuring => "measuring",
-            Self::Tracing => "recording operators",
-        }
+types::named! {
+    /// What an inference is for, as a person calls it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Pass {
+        /// To warm up.
+        WarmUp = "warming up",
+        /// For its times.
+        Measuring = "measuring",
+        /// For its operators.
+        Tracing = "recording operators",
     }
 }

@@ -86,9 +86,10 @@ pub(crate) fn read_log(path: &Path) -> Result<RequestLog, UserError> {
     Ok(ingest::requests::read(&path.display().to_string(), &bytes(path)?)?)
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, UserError> {
-    let unreadable = UserError::io("read", path);
+/// A file of a load, however large.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, UserError> {
     let mut contents = Vec::new();
-    collect::document::open(path).and_then(|mut file| file.read_to_end(&mut contents)).map_err(unreadable)?;
+    let read = collect::document::open(path).and_then(|mut file| file.read_to_end(&mut contents));
+    read.map_err(UserError::io("read", path))?;
     Ok(contents)
 }

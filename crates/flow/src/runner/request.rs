@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use types::UserError;
+use types::{DType, ProfileSettings as RunCounts, UserError};
 
 use super::error::wrong_setting;
 use super::inputs::DatasetSettings;
@@ -56,5 +56,18 @@ impl ProfileRequest {
             tries.check(&self.engine)?;
         }
         self.infer.check()
+    }
+
+    /// How often inputs are run, as a document says it.
+    pub(crate) fn counts(&self, batch: u32, weights_dtype: Option<DType>) -> RunCounts {
+        let (sampling, passes) = (&self.dataset.sampling, self.infer.passes());
+        RunCounts {
+            repeats: sampling.repeats.saturating_mul(passes),
+            epochs: sampling.epochs,
+            warmup_rounds: sampling.warmup_rounds.saturating_mul(passes),
+            batch,
+            seed: Some(sampling.seed),
+            weights_dtype,
+        }
     }
 }

@@ -6,9 +6,10 @@ use collect::run::StoredRun;
 use meter::WorkloadSettings;
 use network::Class;
 pub use report::pages::analytic::terminal as table;
-use types::{Coverage, Exit, Hardware, Metrics, TargetOperatorList, UserError};
+use types::{Coverage, Document, Exit, Metrics, TargetOperatorList, UserError};
 
-pub use crate::pipeline::model::analytic::{Analysis, DEFAULT_DEVICE};
+pub use crate::pipeline::device::hardware::DEFAULT_DEVICE;
+pub use crate::pipeline::model::analytic::Analysis;
 
 use crate::RunRequest;
 use crate::pipeline::device::hardware;
@@ -44,7 +45,7 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
     let network = &model.network;
     let target = settings.torchinfo.as_deref().map(target_operators).transpose()?;
     let workload = settings.workload.resolve(network, model.dtype)?;
-    let devices = devices(settings)?;
+    let devices = hardware::named(settings.config_dir.as_deref(), &settings.devices)?;
     let mut analysis = lay_out(model.about(), network, &workload, &devices, launch, &settings.tool_version)?;
     analysis.report.coverage = target.map(|target| coverage(target, network));
     match &settings.measured {
@@ -61,7 +62,7 @@ fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, UserError> {
         UserError::usage(format!("cannot compare the prediction with {}: {reason}", path.display()))
             .hint("set --model, workload.seq_len, workload.decode_steps and workload.batch to those of the run")
     };
-    let metrics: Metrics = serde_json::from_slice(&text).map_err(|error| other(error.to_string()))?;
+    let metrics = Metrics::from_json(&text).map_err(|error| other(error.to_string()))?;
     let (model, workload) = (&analysis.report.model.model_id, &analysis.report.workload);
     if metrics.run.model.as_ref() != Some(model) {
         let ran = metrics.run.model.as_deref().unwrap_or("an unnamed model");
@@ -96,12 +97,6 @@ pub fn keep(analysis: &Analysis, config_yaml: &str, request: RunRequest) -> Resu
         Ok(((), Vec::new()))
     })?;
     Ok(ended.folder)
-}
-
-fn devices(settings: &AnalyzeSettings) -> Result<Vec<Hardware>, UserError> {
-    let default = [DEFAULT_DEVICE.to_owned()];
-    let names = if settings.devices.is_empty() { &default[..] } else { &settings.devices };
-    names.iter().map(|name| hardware::find(settings.config_dir.as_deref(), name)).collect()
 }
 
 /// Reads `torchinfo-unique-layers.json`, or the one in a folder.

@@ -12,7 +12,7 @@ use collect::tool::torch::{self, CALIBRATE, interpreter};
 use collect::{Command, Output, environment};
 use forecast::{Family, MeasuredPoint, fit, read_points};
 use serde::Deserialize;
-use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag, UserError};
+use types::{CalibratedGroup, DeviceCalibration, Hardware, LaunchCost, UserError};
 
 use crate::pipeline::device::calibration::{THREADS, read_text, unfit_run};
 use crate::pipeline::device::hardware;
@@ -50,9 +50,9 @@ pub struct StoredCalibration {
 }
 
 /// What the program that measures says it measured on.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Facts {
-    device_name: String,
+    device_name: Option<String>,
     driver: Option<String>,
     clocks_mhz: Option<[f64; 2]>,
     /// Whether the same operations took another time at the end than at the beginning, and by which share.
@@ -80,35 +80,27 @@ pub fn calibrate(request: &CalibrateRequest, progress: &mut dyn FnMut(&str)) -> 
         return from_runs(request, &store, progress);
     }
     let measures = request.device.starts_with("cuda");
-    let (device, points, facts) = if measures {
+    let (device, mut points, facts) = if measures {
         measure(request, config_dir, progress)?
     } else {
-        let device = hardware::find(config_dir, &request.device)?;
-        (device, Vec::new(), None)
+        (hardware::find(config_dir, &request.device)?, Vec::new(), Facts::default())
     };
-    let mut points = points;
     for path in &request.points {
         points.extend(read_points(&path.display().to_string(), &read_text(path)?, &device)?);
     }
     progress(&format!("fitting {} points", points.len()));
     let (groups, mut notes) = fit_what_can_be(&points, &device, measures)?;
-    if let Some(facts) = &facts {
-        notes.extend(facts.skipped.iter().map(|(what, count)| format!("not measured, {count} times: {what}")));
-    }
+    notes.extend(facts.skipped.iter().map(|(what, count)| format!("not measured, {count} times: {what}")));
     let calibration = DeviceCalibration {
-        schema: SchemaTag::new(),
         device: device.id.clone(),
-        device_name: facts.as_ref().map(|facts| facts.device_name.clone()),
-        driver: facts.as_ref().and_then(|facts| facts.driver.clone()),
-        clocks_mhz: facts.as_ref().and_then(|facts| facts.clocks_mhz),
-        libraries: facts.as_ref().map(|facts| facts.libraries.clone()).unwrap_or_default(),
-        measured_at: environment::now(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        device_name: facts.device_name,
+        driver: facts.driver,
+        clocks_mhz: facts.clocks_mhz,
+        libraries: facts.libraries,
         files: request.points.iter().map(|path| path.display().to_string()).collect(),
-        runs: Vec::new(),
-        launch: facts.as_ref().and_then(|facts| facts.launch),
-        sustained: facts.as_ref().and_then(|facts| facts.sustained),
-        groups,
+        launch: facts.launch,
+        sustained: facts.sustained,
+        ..calibrated_now(groups)
     };
     let calibration =
         if device.id == hardware::PROCESSOR { of_this_processor(calibration, &device) } else { calibration };
@@ -167,30 +159,24 @@ fn from_runs(
     for group in &mut groups {
         group.run_points = forecast::places(group, |key| added.contains(key) || earlier.contains(key));
     }
-    let base = stored.unwrap_or_else(|| DeviceCalibration {
-        schema: SchemaTag::new(),
+    let mut calibration = stored.unwrap_or_else(|| DeviceCalibration {
         device: device.id.clone(),
         device_name: Some(first.device_name.clone()),
         driver: driver.clone(),
-        clocks_mhz: None,
         libraries: first.libraries.clone(),
-        measured_at: String::new(),
-        tool_version: String::new(),
-        files: Vec::new(),
-        runs: Vec::new(),
-        launch: None,
-        sustained: None,
-        groups: Vec::new(),
+        ..DeviceCalibration::default()
     });
-    let calibration = DeviceCalibration {
-        measured_at: environment::now(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        runs: base.runs.iter().cloned().chain(runs).collect(),
-        groups,
-        ..base
-    };
+    calibration.runs.extend(runs);
+    let DeviceCalibration { measured_at, tool_version, groups, .. } = calibrated_now(groups);
+    let calibration = DeviceCalibration { measured_at, tool_version, groups, ..calibration };
     let path = store.write_device(&calibration)?;
     Ok(StoredCalibration { calibration, path, notes })
+}
+
+/// A calibration of these curves, and nothing else.
+fn calibrated_now(groups: Vec<CalibratedGroup>) -> DeviceCalibration {
+    let (measured_at, tool_version) = (environment::now(), env!("CARGO_PKG_VERSION").to_owned());
+    DeviceCalibration { measured_at, tool_version, groups, ..DeviceCalibration::default() }
 }
 
 /// Refuses points of another device or driver than `of` is of.
@@ -220,7 +206,7 @@ fn fit_what_can_be(
     points: &[MeasuredPoint],
     device: &Hardware,
     measured: bool,
-) -> Result<(Vec<types::CalibratedGroup>, Vec<String>), UserError> {
+) -> Result<(Vec<CalibratedGroup>, Vec<String>), UserError> {
     if !measured {
         return Ok((fit(points, device)?, Vec::new()));
     }
@@ -251,7 +237,7 @@ fn measure(
     request: &CalibrateRequest,
     config_dir: Option<&Path>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Hardware, Vec<MeasuredPoint>, Option<Facts>), UserError> {
+) -> Result<(Hardware, Vec<MeasuredPoint>, Facts), UserError> {
     let failed = |reason: &dyn Display| UserError::failed(format!("cannot calibrate {}: {reason}", request.device));
     let python = interpreter(request.python.as_deref())?;
     let folder = scratch_folder().map_err(|error| failed(&error))?;
@@ -280,9 +266,9 @@ fn measure(
         ))
         .hint("stop other jobs and let the device cool down, or lock its clocks with `nvidia-smi -lgc`"));
     }
-    let device = hardware::find(config_dir, &facts.device_name)?;
+    let device = hardware::find(config_dir, facts.device_name.as_deref().unwrap_or_default())?;
     let points = read_points("measured points", &read_text(&points)?, &device)?;
-    Ok((device, points, Some(facts)))
+    Ok((device, points, facts))
 }
 
 #[cfg(test)]

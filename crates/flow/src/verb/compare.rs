@@ -9,11 +9,11 @@ use analysis::{RunRecords, Sides};
 use collect::run::StoredRun;
 pub use report::pages::compare::terminal;
 use report::words::Spoken;
-use serde::de::DeserializeOwned;
-use types::{Comparison, ForecastTime, Metrics, RunState, UserError};
+use types::{Comparison, Document, ForecastTime, Metrics, RunState, UserError};
 
 use crate::pipeline::model::analytic::REPORT;
 use crate::pipeline::recorded::earlier::{self, RunPurpose};
+use crate::pipeline::recorded::provenance;
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<Run
         reasons,
         metrics: json(metrics, "metrics")?,
         environment: environment.exists().then(|| json(&environment, "environment")).transpose()?,
-        inputs: inputs.exists().then(|| yaml(&inputs, "a list of inputs")).transpose()?,
+        inputs: inputs.exists().then(|| read_as(&inputs, "a list of inputs", provenance::read)).transpose()?,
         forecasts: forecasts(&folder.join(REPORT))?,
     })
 }
@@ -139,38 +139,29 @@ fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, UserError>
     if !report.exists() {
         return Ok(BTreeMap::new());
     }
-    let Stages { stages } = json(report, "an analytic report")?;
+    let read = |text: &str| serde_json::from_slice(text.as_bytes()).map_err(|error| error.to_string());
+    let Stages { stages } = read_as(report, "an analytic report", read)?;
     Ok(stages.into_iter().filter(|(_, time)| time.forecast_ns.is_some_and(|time| time.get() > 0)).collect())
 }
 
-fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, UserError> {
-    let text = text(path)?;
-    serde_json::from_slice(text.as_bytes()).map_err(|error| no_document(path, expected, &error))
+fn json<D: Document>(path: &Path, expected: &str) -> Result<D, UserError> {
+    read_as(path, expected, |text| D::from_json(text.as_bytes()).map_err(|error| error.to_string()))
 }
 
-fn yaml<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, UserError> {
-    let text = text(path)?;
-    serde_saphyr::from_str(&text).map_err(|error| no_document(path, expected, &error))
-}
-
-fn text(path: &Path) -> Result<String, UserError> {
-    collect::document::read_text(path).map_err(UserError::io("read", path))
-}
-
-fn no_document(path: &Path, expected: &'static str, error: &dyn std::error::Error) -> UserError {
-    let path = path.display();
-    UserError::failed(format!("cannot read {path} as {expected}: {error}"))
-        .hint(format!("check it with `llm-perf validate {path}`"))
+fn read_as<T>(path: &Path, expected: &str, read: fn(&str) -> Result<T, String>) -> Result<T, UserError> {
+    let text = collect::document::read_text(path).map_err(UserError::io("read", path))?;
+    read(&text).map_err(|error| {
+        let path = path.display();
+        UserError::failed(format!("cannot read {path} as {expected}: {error}"))
+            .hint(format!("check it with `llm-perf validate {path}`"))
+    })
 }
 
 fn word(state: RunState) -> &'static str {
     match state {
         RunState::Complete => "complete, but it measures nothing",
-        RunState::Partial => "partial",
-        RunState::Failed => "failed",
         RunState::Running => "still running",
-        RunState::Interrupted => "interrupted",
-        RunState::Unreadable => "unreadable",
+        state => state.name(),
     }
 }
 

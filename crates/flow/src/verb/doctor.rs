@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use collect::calibrate::{self, CalibrationSettings, Store};
 use collect::doctor::{Probe, diagnose};
-use types::{Calibration, DeviceCalibration, Diagnosis, LaunchCost, SchemaTag, UserError};
+use types::{Calibration, DeviceCalibration, Diagnosis, LaunchCost, UserError};
 
 use crate::pipeline::device::calibration::THREADS;
 use crate::pipeline::device::machine::capture_with_facts;
@@ -51,19 +51,14 @@ fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str
         }
     };
     let path = store.write_device(&DeviceCalibration {
-        schema: SchemaTag::new(),
         device: hardware.id.clone(),
         device_name: Some(rates.cpu_model.clone()),
-        driver: None,
-        clocks_mhz: None,
         libraries: [(THREADS.to_owned(), rates.threads.to_string())].into(),
         measured_at: rates.measured_at.clone(),
         tool_version: rates.tool_version.clone(),
-        files: Vec::new(),
-        runs: Vec::new(),
         launch: Some(NO_LAUNCH),
-        sustained: None,
         groups,
+        ..DeviceCalibration::default()
     })?;
     progress(&format!("stored in {}", path.display()));
     Ok(())

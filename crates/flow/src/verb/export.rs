@@ -3,7 +3,6 @@
 //! A run keeps what was recorded, or where the imported file is; it is read again, checked against the digest the run has of
 //! it, and written in the other format. Nothing in the run changes.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use collect::run::{StoredRun, sha256};
@@ -14,24 +13,16 @@ use crate::pipeline::recorded::recording::{Recording, no_timeline, source_gone, 
 use crate::pipeline::tables::of_run as run_tables;
 use crate::pipeline::trace::{self, Placed};
 
-/// A format a timeline can be written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// Trace events, as Perfetto and Chrome open them.
-    Perfetto,
-    /// Stacks with their time, one on a line.
-    Collapsed,
-    /// A folder of Parquet tables.
-    Parquet,
-}
-
-impl fmt::Display for ExportFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Perfetto => "perfetto",
-            Self::Collapsed => "collapsed",
-            Self::Parquet => "parquet",
-        })
+types::named! {
+    /// A format a timeline can be written in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ExportFormat {
+        /// Trace events, as Perfetto and Chrome open them.
+        Perfetto = "perfetto",
+        /// Stacks with their time, one on a line.
+        Collapsed = "collapsed",
+        /// A folder of Parquet tables.
+        Parquet = "parquet",
     }
 }
 

@@ -14,11 +14,13 @@ use report::words::Spoken;
 use serde::Deserialize;
 use types::view::RankLane;
 use types::{
-    Aggregates, CommandFacts, Environment, Fleet, Metrics, PeakMemory, RunHeader, SchemaTag, Steps, UserError,
+    Aggregates, CommandFacts, Environment, Fleet, Metrics, PeakMemory, RunHeader, SchemaTag, Stage, Statistics, Steps,
+    UserError,
 };
 
 use crate::RunRequest;
 use crate::pipeline::device::hardware;
+use crate::pipeline::folder::documents::document;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::recorded::recording;
 use crate::pipeline::subject::NamedSubject;
@@ -44,25 +46,14 @@ pub struct FleetRequest {
     pub regions: RegionChoice,
 }
 
-/// The outcome.
-#[derive(Debug)]
-pub struct FleetRun {
-    /// What was found.
-    pub fleet: Fleet,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why it is partial; empty where it is not.
-    pub missing: Vec<String>,
-}
-
 /// Looks at all ranks, or all runs, together and writes what it finds into a run folder.
 pub fn fleet(
     request: &FleetRequest,
     run_request: RunRequest,
     progress: &mut dyn FnMut(&str),
-) -> Result<FleetRun, UserError> {
+) -> Result<EndedRun<Fleet>, UserError> {
     let found = found(request)?;
-    let EndedRun { value: fleet, folder, missing } = run(run_request, |folder| {
+    run(run_request, |folder| {
         let (Ranks { fleet, lanes }, missing) = match found {
             Found::Ranks(files) => (of_ranks(request, &files, progress)?, Vec::new()),
             Found::Traces(files) => of_traces(folder, request, &files, progress)?,
@@ -70,12 +61,11 @@ pub fn fleet(
         };
         folder.write_json("fleet.json", &fleet)?;
         folder.write_file("report.md", report::pages::fleet::page(&fleet).markdown().as_bytes())?;
-        folder
-            .write_file("report.html", report::html::fleet_page(&fleet, &lanes, Some(folder.manifest())).as_bytes())?;
+        let html = report::html::fleet_page(&fleet, &lanes, Some(folder.manifest()));
+        folder.write_file("report.html", html.as_bytes())?;
         folder.end_step("fleet")?;
         Ok((fleet, missing))
-    })?;
-    Ok(FleetRun { fleet, folder, missing })
+    })
 }
 
 /// What ranks, or runs, show together.
@@ -230,7 +220,10 @@ fn of_traces(
 /// Quantities of every run, over time.
 fn of_runs(runs: &[StoredRun], progress: &mut dyn FnMut(&str)) -> Result<(Ranks, Vec<String>), UserError> {
     progress(&format!("reading {} runs", runs.len()));
-    let read: Vec<_> = runs.par_iter().map(|run| Ok(of_run(run, recording::measured(run)?))).collect();
+    let read: Vec<_> = runs
+        .par_iter()
+        .map(|run| Ok(of_run(run, recording::measured(run, |json| serde_json::from_slice(json))?)))
+        .collect();
     let (mut quantities, mut missing) = (Vec::new(), Vec::new());
     for one in read {
         match one {
@@ -257,28 +250,20 @@ struct Measured {
 
 fn of_run(run: &StoredRun, metrics: Measured) -> RunQuantities {
     let manifest = run.manifest();
-    let mut quantities = BTreeMap::new();
-    for (stage, times) in &metrics.aggregates.stage_ms {
-        quantities.insert(format!("{stage}, ms"), times.median);
-    }
-    if let Some(step) = metrics.steps.as_ref().and_then(|steps| steps.wall_ms.as_ref()) {
-        quantities.insert("step, ms".to_owned(), step.median);
-    }
     let command = metrics.command.as_ref();
-    if let Some(wall) = command.and_then(|command| command.wall_ms.as_ref()) {
-        quantities.insert("command, ms".to_owned(), wall.median);
-    }
-    let allocated = metrics.memory.as_ref().and_then(|memory| memory.allocated_bytes);
-    if let Some(bytes) = allocated {
-        quantities.insert("peak memory, MB".to_owned(), bytes.get() as f64 / 1e6);
-    }
+    let of_stage = |(stage, times): (&Stage, &Statistics)| (format!("{stage}, ms"), times.median);
+    let known = [
+        ("step, ms", metrics.steps.as_ref().and_then(|steps| Some(steps.wall_ms?.median))),
+        ("command, ms", command.and_then(|command| Some(command.wall_ms?.median))),
+        ("peak memory, MB", metrics.memory.and_then(|memory| Some(memory.allocated_bytes?.as_f64() / 1e6))),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let quantities = metrics.aggregates.stage_ms.iter().map(of_stage).chain(known).collect();
     let what = command.map(|command| command.command.clone()).or_else(|| manifest.model.clone());
     let device = manifest.device.clone().or_else(|| metrics.run.device.as_ref().map(ToString::to_string));
     let subject = [Some(manifest.verb.clone()), what, device].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let mut facts = BTreeMap::from([("llm-perf".to_owned(), manifest.tool_version.clone())]);
-    let environment: Option<Environment> =
-        run.read("env.json").ok().and_then(|text| serde_json::from_slice(&text).ok());
-    if let Some(environment) = environment {
+    if let Some(environment) = document::<Environment>(run.path(), "env.json") {
         let tools = &environment.tools;
         let known = [
             ("driver", tools.driver.clone()),

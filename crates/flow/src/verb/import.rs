@@ -1,7 +1,5 @@
 //! `import`: traces of other tools, made into a run.
 
-use std::path::PathBuf;
-
 use types::{Metrics, UserError};
 
 pub use crate::pipeline::imported_run::ImportRequest;
@@ -19,17 +17,6 @@ use crate::pipeline::imported_run;
 use crate::pipeline::requests::Requests;
 use crate::pipeline::trace::TraceFiles;
 
-/// The outcome.
-#[derive(Debug)]
-pub struct Import {
-    /// Everything the files tell.
-    pub metrics: Metrics,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why the run is partial; empty when it is not.
-    pub missing: Vec<String>,
-}
-
 /// Reads the files, analyses them and writes everything into a run folder.
 ///
 /// Files that cannot be opened or are of an unknown kind are found before the folder is made; after that an error leaves
@@ -39,19 +26,18 @@ pub fn import(
     run_request: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<Import, UserError> {
+) -> Result<EndedRun<Metrics>, UserError> {
     let named = request.subject.named_hardware()?;
     let files = TraceFiles::open(&request.files, progress)?;
     let requests = request.requests.as_ref().map(Requests::read).transpose()?;
     let device = named.as_ref().map(|hardware| hardware.id.clone());
     let run_request = RunRequest { model: request.subject.model_id(), device, ..run_request };
-    let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
+    run(run_request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.end_step("prepare")?;
         collect::spill::start(folder.path(), request.memory);
         imported_run::fill(folder, request, &files, requests.as_ref(), named.as_ref(), progress)
-    })?;
-    Ok(Import { metrics, folder, missing })
+    })
 }
 
 /// The run in a few lines, for a terminal.

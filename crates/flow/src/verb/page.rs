@@ -13,7 +13,7 @@ use report::html::RunPageKind;
 use types::{Comparison, Metrics, UserError};
 
 use crate::pipeline::folder::bundle;
-use crate::pipeline::folder::documents::RunDocuments;
+use crate::pipeline::folder::documents::{RunDocuments, document};
 use crate::pipeline::recorded::provenance::{self, NATIVE_TRACE};
 use crate::pipeline::recorded::recording;
 use crate::pipeline::trace::{self, Drawn, Placed};
@@ -96,7 +96,7 @@ fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> UserError {
 fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
     let documents = RunDocuments::read(run.path());
     let shown = documents.shown();
-    let environment = run.read("env.json").ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let environment = document(run.path(), "env.json");
     let pages = environment.map(|environment| bundle::pages(metrics, &environment, shown.kernels, None, &[]).0);
     let regions = shown.regions.map(report::pages::regions::overview_page);
     let assumptions = run.read_text(&RunPageKind::Assumptions.file()).ok().map(|text| Page::verbatim(&text));

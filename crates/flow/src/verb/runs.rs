@@ -7,7 +7,7 @@ use collect::run::{RunIndex, digest_like, list_runs_with, runs_with};
 use types::{FileProblem, FileProblemKind, InputSet, RunList, RunState, SchemaTag, UserError, Verification};
 
 pub use crate::pipeline::recorded::earlier::{RunPurpose, find, is_repeatable};
-use crate::pipeline::recorded::provenance::INPUTS;
+use crate::pipeline::recorded::provenance::{self, INPUTS};
 use crate::pipeline::recorded::recording;
 
 /// The runs beneath a folder and those that `--out` put elsewhere, newest first.
@@ -60,7 +60,7 @@ pub fn beyond(root: &Path, keep: usize) -> Result<Vec<StoredRun>, UserError> {
 /// The inputs that a run recorded.
 pub fn recorded_inputs(run: &StoredRun) -> Result<InputSet, String> {
     let text = run.read_text(INPUTS).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(&text).map_err(|error| error.to_string())
+    provenance::read(&text)
 }
 
 /// What differs between the inputs that a run recorded and those that are there now, in words: another content, or no longer there.

@@ -5,50 +5,21 @@
 
 use std::path::Path;
 
-use serde::Serialize;
 use types::{Sample, Stage, UserError};
 
 pub use crate::runner::bare::{BareRun, PreparedProgram};
+pub use crate::runner::native::bare as native;
+pub use crate::runner::torch::bare as torch;
+pub use collect::process::send_answer;
 
-use crate::pipeline::model::LoadedModel;
-use crate::pipeline::progress::Progress;
-use crate::runner::native as own_engine;
-use crate::runner::request::ProfileRequest;
-use crate::runner::torch::{self as driver, TorchModel, TorchRequest};
-
-/// Tells whoever started this program what was run or prepared, where it asks for that.
-pub fn send_answer(answer: &impl Serialize) -> Result<(), UserError> {
-    Ok(collect::process::send_answer(answer)?)
-}
-
-/// Runs the model on the native engine and gives back the times of its stages.
-pub fn native(
-    model: LoadedModel,
-    request: &ProfileRequest,
-    progress: &mut dyn FnMut(Progress<'_>),
-    stop: &dyn Fn() -> bool,
-) -> Result<BareRun, UserError> {
-    own_engine::bare(model, request, progress, stop)
-}
-
-/// Runs the model in PyTorch and gives back the times of its stages; where `operators` names a file, torch.profiler's trace
-/// goes there.
-pub fn torch(
-    model: &TorchModel,
-    request: &TorchRequest,
-    operators: Option<&Path>,
-    progress: &mut dyn FnMut(Progress<'_>),
-    stop: &dyn Fn() -> bool,
-) -> Result<BareRun, UserError> {
-    driver::bare(model, request, operators, progress, stop)
-}
+use crate::runner::torch::{TorchModel, TorchRequest, prepared};
 
 /// Writes all that PyTorch needs to run the model into `folder`, and gives back what to start. For profilers that do not
 /// treat a process they have started as they treat its children: Nsight Compute passes over a launch in 0.4 ms in
 /// the former and in 0.1 s in the latter (`docs/benchmarks.md`).
 pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<PreparedProgram, UserError> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let command = driver::prepared(model, request, &folder)?;
+    let command = prepared(model, request, &folder)?;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
     let argv = command.words().map(text);
     let environment = command.environment.iter().map(|(name, value)| (text(name), text(value)));

@@ -11,8 +11,8 @@ use types::view::{DeviceTimeView, EngineStepsView, RunView, StageView};
 use crate::pages::run::{advice, critical_path, findings, imported_facts, no_utilisation, serving};
 use crate::render::html_line;
 use crate::render::text::{capital, code, prose as plain};
-use crate::words::caveat::no_findings;
 use crate::words::cause;
+use crate::words::caveat::no_findings;
 use crate::words::number::{percent, time_share};
 
 /// A part of the whole that is worth a word.

@@ -61,6 +61,7 @@ impl ModuleGraph {
         let mut names = Names::default();
         for (_, module, source) in kept() {
             names.modules.insert(module.clone());
+            names.items.extend(source.items.iter().cloned());
             for path in source.paths.iter().filter(|path| path.import.is_some()) {
                 names.imports.entry(path.module.clone()).or_default().push(path.clone());
             }
@@ -131,13 +132,13 @@ fn reached<'a>(start: &str, arrows: &'a BTreeMap<(String, String), Vec<String>>)
 #[derive(Default)]
 struct Names {
     modules: BTreeSet<Module>,
+    items: BTreeSet<(Module, String)>,
     imports: BTreeMap<Module, Vec<NamedPath>>,
 }
 
 impl Names {
     /// The module of this crate that a path leads into; none for a path into another crate.
     fn target(&self, module: &[String], segments: &[String], depth: usize) -> Option<Module> {
-        const DEEPEST: usize = 8;
         let mut at = module.to_vec();
         let mut rest = segments;
         match rest.first().map(String::as_str)? {
@@ -161,14 +162,26 @@ impl Names {
                 (at, rest) = (below, tail);
                 continue;
             }
-            let import = self.imports.get(&at).into_iter().flatten().find(|path| path.import.as_ref() == Some(name));
-            let elsewhere = import.filter(|_| depth < DEEPEST).and_then(|path| {
-                let further = [path.segments.as_slice(), tail].concat();
-                self.target(&path.module, &further, depth + 1)
-            });
-            return Some(elsewhere.unwrap_or(at));
+            return Some(self.imported(&at, name, tail, depth).unwrap_or(at));
         }
         Some(at)
+    }
+
+    /// The module that a name which another one imports comes from: by its name, or with all that a module has.
+    fn imported(&self, module: &Module, name: &String, tail: &[String], depth: usize) -> Option<Module> {
+        const DEEPEST: usize = 8;
+        if depth == DEEPEST || self.items.contains(&(module.clone(), name.clone())) {
+            return None;
+        }
+        let imports = || self.imports.get(module).into_iter().flatten();
+        if let Some(path) = imports().find(|path| path.import.as_ref() == Some(name)) {
+            return self.target(&path.module, &[path.segments.as_slice(), tail].concat(), depth + 1);
+        }
+        imports().filter(|path| path.import.as_deref() == Some("*")).find_map(|path| {
+            let from = self.target(&path.module, &path.segments, depth + 1)?;
+            let is_there = self.items.contains(&(from.clone(), name.clone()));
+            if is_there { Some(from) } else { self.imported(&from, name, tail, depth + 1) }
+        })
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct NamedPath {
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     pub(crate) paths: Vec<NamedPath>,
+    /// Names that are defined, each in its module.
+    pub(crate) items: BTreeSet<(Vec<String>, String)>,
     /// Modules declared here that only tests have.
     pub(crate) test_modules: BTreeSet<Vec<String>>,
 }
@@ -44,6 +46,10 @@ impl Source {
                 Some("use") => self.import(rest, module),
                 Some("mod") => self.inline_module(rest, module),
                 Some("crate" | "super" | "self") => self.path(rest, module),
+                Some("const" | "enum" | "fn" | "static" | "struct" | "trait" | "type") => {
+                    self.items.extend(rest.get(1).and_then(word).map(|name| (module.to_vec(), name)));
+                    1
+                }
                 _ => {
                     if let TokenTree::Group(group) = &tokens[at] {
                         self.walk(group.stream(), module);

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, DType, Nanos, Origin};
+use crate::{Bytes, DType, JsonSchema, Nanos, Origin, SchemaTag};
 
 /// Times of single operations on one device with the curve fitted to them, kept so that forecasts need no device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCalibration {
     /// `llm-perf/device-calibration/1`.
     pub schema: SchemaTag<Self>,
@@ -36,19 +34,13 @@ pub struct DeviceCalibration {
     pub launch: Option<LaunchCost>,
     /// How many times as long a large GEMM takes after a second of nothing else as in a burst, because the device reaches
     /// its power limit; absent where it was not measured.
-    #[serde(default)]
     pub sustained: Option<f64>,
     /// One curve for each operation and element type.
     pub groups: Vec<CalibratedGroup>,
 }
 
-impl Document for DeviceCalibration {
-    const SCHEMA: SchemaName = SchemaName::new("device-calibration", 1);
-}
-
 /// What starting a kernel costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchCost {
     /// Host time of one operator call in eager mode, microseconds.
     pub eager_us: f64,
@@ -58,14 +50,12 @@ pub struct LaunchCost {
     pub synchronise_us: f64,
     /// Host time to plan attention over a length that was not seen before, microseconds; absent where nothing is planned, or
     /// where that was not measured.
-    #[serde(default)]
     pub plan_us: Option<f64>,
 }
 
 /// The curve of one operation in one element type: `floor + max(compute / e, memory / e)`, times a residual that is
 /// interpolated between the points.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibratedGroup {
     /// As the column `op` of points names it: `gemm`, `context_attention`, `elementwise`, ...
     pub op: String,
@@ -100,8 +90,7 @@ pub struct CalibratedGroup {
 }
 
 /// How wide a 90% interval is where the curve is as sure as this.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalWidth {
     /// Predictions up to this standard deviation.
     pub up_to: f64,
@@ -110,8 +99,7 @@ pub struct IntervalWidth {
 }
 
 /// Errors on points that were left out in turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Points left out.
     pub points: u64,
@@ -122,23 +110,18 @@ pub struct LeftOut {
 }
 
 /// A forecast with its 90% interval; absent where there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForecastTime {
     /// The likely time.
-    #[serde(default)]
     pub forecast_ns: Option<Nanos>,
     /// Lower end of the 90% interval.
-    #[serde(default)]
     pub forecast_low_ns: Option<Nanos>,
     /// Upper end of the 90% interval.
-    #[serde(default)]
     pub forecast_high_ns: Option<Nanos>,
 }
 
 /// How a framework runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutionMode {
     /// One or more kernels for each operator, launched by the host.
@@ -150,21 +133,19 @@ pub enum ExecutionMode {
 }
 
 /// One of the largest parts of a forecast.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contribution {
     /// What: a kind of operation, or `launch gaps`.
     pub name: String,
     /// Its time.
     pub time_ns: Nanos,
     /// Its share of the stage.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
 }
 
 /// Kernels of one family in one stage, as they are forecast.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FamilyForecast {
     /// `prefill` or `decode`.
     pub stage: String,
@@ -175,8 +156,7 @@ pub struct FamilyForecast {
 }
 
 /// A forecast figure with its 90% interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForecastRange {
     /// The likely value.
     pub value: f64,
@@ -187,8 +167,7 @@ pub struct ForecastRange {
 }
 
 /// The forecast of a workload in one mode.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModeForecast {
     /// How the model runs.
     pub mode: ExecutionMode,
@@ -216,15 +195,14 @@ pub struct ModeForecast {
 }
 
 /// What is likely, beside the roofline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
     /// `modelled` where most of the time and the launches come from a calibration, else `assumed`.
     pub origin: Origin,
     /// What it rests on: the calibration, or the prior.
     pub basis: String,
     /// Share of the eager device time that calibrated operations make up.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub calibrated_share: f64,
     /// Mode of the forecasts beside stages and modules.
     pub mode: ExecutionMode,

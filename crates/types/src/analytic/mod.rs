@@ -1,7 +1,13 @@
 //! Documents of the analytic model: the report, forecasts and sweeps.
 
-pub(crate) mod forecast;
-pub(crate) mod layer_page;
-pub(crate) mod origin;
-pub(crate) mod report;
-pub(crate) mod sweep;
+mod forecast;
+mod layer_page;
+mod origin;
+mod report;
+mod sweep;
+
+pub use forecast::*;
+pub use layer_page::*;
+pub use origin::*;
+pub use report::*;
+pub use sweep::*;

@@ -1,31 +1,21 @@
 //! Where a number comes from.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-/// How a printed quantity was obtained. Every number the tool prints has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// Read off a clock while the work ran.
-    Measured,
-    /// Read off a hardware or software counter.
-    Counted,
-    /// Derived from the model's configuration by a formula.
-    Modelled,
-    /// Taken as given, because nothing here can establish it.
-    Assumed,
-}
+use crate::JsonSchema;
 
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Measured => "measured",
-            Self::Counted => "counted",
-            Self::Modelled => "modelled",
-            Self::Assumed => "assumed",
-        })
+crate::named! {
+    /// How a printed quantity was obtained. Every number the tool prints has one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Origin {
+        /// Read off a clock while the work ran.
+        Measured = "measured",
+        /// Read off a hardware or software counter.
+        Counted = "counted",
+        /// Derived from the model's configuration by a formula.
+        Modelled = "modelled",
+        /// Taken as given, because nothing here can establish it.
+        Assumed = "assumed",
     }
 }

@@ -6,22 +6,20 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    AttentionKind, Bytes, BytesPerSecond, Caveat, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, LogitsKind,
-    Origin, PageKind, Parallel, Quantisation, RoutingKind, Traffic,
+    AttentionKind, Bytes, BytesPerSecond, Caveat, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, JsonSchema,
+    LogitsKind, Origin, PageKind, Parallel, Quantisation, RoutingKind, SchemaTag, Traffic,
 };
 
 /// The model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelSpec {
     /// Name on the command line, or the file the configuration came from.
     pub model_id: String,
     /// Class of the published model.
     pub model_variant: String,
     /// The published model this is the decoder of; absent for whole models.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
     /// Revision of the published weights, where known.
     pub hf_revision: Option<String>,
@@ -42,7 +40,6 @@ pub struct ModelSpec {
     /// Element type of the published weights.
     pub dtype: DType,
     /// How the checkpoint is quantised, by its `quantization_config`; absent where it is not.
-    #[serde(default)]
     pub quantisation: Option<String>,
     /// Parameter counts.
     pub parameters: ParameterCounts,
@@ -51,24 +48,22 @@ pub struct ModelSpec {
 }
 
 /// Numbers of parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParameterCounts {
     /// All of them, used or not.
     pub total: u64,
     /// All but the experts that a token does not go to. Tables of embeddings and towers for images are among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<u64>,
     /// Those of the tables of embeddings that tokens look rows up in, where they serve nothing else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<u64>,
     /// By top-level part, named by module path.
     pub by_module: BTreeMap<String, u64>,
 }
 
 /// The workload, flat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadProfile {
     /// Name of the profile.
     pub profile_id: String,
@@ -115,8 +110,7 @@ pub struct WorkloadProfile {
 }
 
 /// A rate the prediction is relative to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateUsed {
     /// Element type of the operands.
     pub dtype: DType,
@@ -129,8 +123,7 @@ pub struct RateUsed {
 }
 
 /// The device of a prediction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUsed {
     /// Catalogue name.
     pub id: String,
@@ -145,10 +138,8 @@ pub struct DeviceUsed {
     /// Where that comes from.
     pub bandwidth_source: Option<String>,
     /// Bandwidth to other devices, both directions together; absent where the catalogue does not say.
-    #[serde(default)]
     pub interconnect_bytes_per_second: Option<BytesPerSecond>,
     /// Where that comes from.
-    #[serde(default)]
     pub interconnect_source: Option<String>,
     /// Rates.
     pub rates: Vec<RateUsed>,
@@ -157,8 +148,7 @@ pub struct DeviceUsed {
 }
 
 /// One stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageCost {
     /// Matrix operations.
     pub flops_matrix: Flops,
@@ -190,8 +180,7 @@ pub struct StageCost {
 }
 
 /// Exchanges of one kind between the devices that share a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
     /// `prefill` or `decode`.
     pub stage: String,
@@ -210,8 +199,7 @@ pub struct Exchange {
 }
 
 /// Memory the workload needs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryNeed {
     /// All parameters.
     pub weights_bytes: Bytes,
@@ -220,7 +208,6 @@ pub struct MemoryNeed {
     /// Cache of one position of one sequence, as long as no window is full; absent for models without a cache.
     pub kv_bytes_per_token: Option<Bytes>,
     /// The same once every window is full.
-    #[serde(default)]
     pub kv_bytes_per_token_later: Option<Bytes>,
     /// Cache at the end, all sequences together.
     pub kv_bytes: Bytes,
@@ -229,13 +216,11 @@ pub struct MemoryNeed {
     /// Whether that fits the device.
     pub fits: bool,
     /// Sequences of this length whose cache fits beside weights and activations; absent without a cache.
-    #[serde(default)]
     pub sequences_that_fit: Option<u64>,
 }
 
 /// How the children of a module run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RepetitionKind {
     /// They are different modules.
@@ -247,8 +232,7 @@ pub enum RepetitionKind {
 }
 
 /// When a module runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModuleStage {
     /// While pictures are read.
@@ -264,8 +248,7 @@ pub enum ModuleStage {
 }
 
 /// One module. Experts, which are all alike, are one node whose name ends in `*`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleNode {
     /// Path, as in the checkpoint; `(root)` for the model itself.
     pub module_id: String,
@@ -288,8 +271,7 @@ pub struct ModuleNode {
 }
 
 /// A kind of operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorCategory {
     /// Stable name.
     pub category_id: String,
@@ -302,8 +284,7 @@ pub struct OperatorCategory {
 }
 
 /// The operators of one kind inside a module.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorShare {
     /// Which kind.
     pub category_id: String,
@@ -316,13 +297,12 @@ pub struct OperatorShare {
     /// Roofline time.
     pub time_ms: f64,
     /// Share of the module's operations.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share_of_module_flops: f64,
 }
 
 /// What one module costs on the workload, its parts included.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleMetrics {
     /// Which module.
     pub module_id: String,
@@ -352,7 +332,7 @@ pub struct ModuleMetrics {
     /// Gigabytes of cache it keeps at the end.
     pub memory_kvcache_gb: f64,
     /// Share of the model's roofline time.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share_of_model_time: f64,
     /// By kind of operator.
     pub operator_breakdown: Vec<OperatorShare>,
@@ -362,8 +342,7 @@ pub struct ModuleMetrics {
 }
 
 /// What of a workload is compared with a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// A stage: wall time without a profiler.
@@ -375,8 +354,7 @@ pub enum PartKind {
 }
 
 /// A part of the workload: what a run measured of it beside what was predicted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredPart {
     /// What it is.
     pub kind: PartKind,
@@ -397,8 +375,7 @@ pub struct MeasuredPart {
 }
 
 /// Roofline times on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DevicePrediction {
     /// The device.
     pub device: DeviceUsed,
@@ -415,13 +392,11 @@ pub struct DevicePrediction {
     /// Whether everything fits its memory.
     pub fits: bool,
     /// Sequences of this length whose cache fits beside weights and activations; absent without a cache.
-    #[serde(default)]
     pub sequences_that_fit: Option<u64>,
 }
 
 /// Something taken as given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Assumption {
     /// What.
     pub text: String,
@@ -430,8 +405,7 @@ pub struct Assumption {
 }
 
 /// One class of a list of target operators.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetOperator {
     /// Class name.
     pub class_name: String,
@@ -448,8 +422,7 @@ pub struct TargetOperator {
 }
 
 /// Classes a model is made of, as TorchInfo lists them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetOperatorList {
     /// When the snapshot was made.
     pub snapshot_id: String,
@@ -466,8 +439,7 @@ pub struct TargetOperatorList {
 }
 
 /// How far the network covers a list of target operators.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// The list.
     pub target: TargetOperatorList,
@@ -478,8 +450,7 @@ pub struct Coverage {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnalyticReport {
     /// `llm-perf/analytic/1`.
     pub schema: SchemaTag<Self>,
@@ -508,10 +479,10 @@ pub struct AnalyticReport {
     /// The whole model by kind of operator.
     pub categories: Vec<OperatorShare>,
     /// Share of operations in named kinds.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub flops_in_named_categories: f64,
     /// Share of the roofline time in named kinds.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub time_in_named_categories: f64,
     /// Every device asked for.
     pub devices: Vec<DevicePrediction>,
@@ -528,14 +499,12 @@ pub struct AnalyticReport {
     #[serde(flatten)]
     pub forecast_total: ForecastTime,
     /// What is likely in every mode; absent where nothing was forecast.
-    #[serde(default)]
     pub forecast: Option<Forecast>,
     /// The same, measured.
     pub measured_total_time_ms: Option<f64>,
     /// Predicted over measured.
     pub predicted_vs_measured_ratio: Option<f64>,
     /// Forecast over measured.
-    #[serde(default)]
     pub forecast_vs_measured_ratio: Option<f64>,
     /// The same of stages, modules and kernel families, as far as the run measured them.
     #[serde(default)]
@@ -549,8 +518,4 @@ pub struct AnalyticReport {
     pub notes: Vec<String>,
     /// Folder of the layer pages, relative to this file.
     pub layer_docs_dir: String,
-}
-
-impl Document for AnalyticReport {
-    const SCHEMA: SchemaName = SchemaName::new("analytic", 1);
 }

@@ -5,12 +5,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Assumption, Bytes, BytesPerSecond, ForecastRange, ModelSpec, Origin};
+use crate::{Assumption, Bytes, BytesPerSecond, ForecastRange, JsonSchema, ModelSpec, Origin, SchemaTag};
 
 /// One setting that takes several values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepAxis {
     /// Its key, such as `workload.batch`.
     pub key: String,
@@ -19,8 +17,7 @@ pub struct SweepAxis {
 }
 
 /// One device of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepDevice {
     /// Catalogue name.
     pub id: String,
@@ -33,13 +30,11 @@ pub struct SweepDevice {
     /// Bandwidth to other devices, both directions together; absent where the catalogue does not say.
     pub interconnect_bytes_per_second: Option<BytesPerSecond>,
     /// What forecasts on it rest on: its calibration, or assumptions.
-    #[serde(default)]
     pub forecast_basis: Option<String>,
 }
 
 /// What is likely at one point in eager mode, with 90% intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepForecast {
     /// `modelled` where most of the time and the launches come from a calibration, else `assumed`.
     pub origin: Origin,
@@ -50,8 +45,7 @@ pub struct SweepForecast {
 }
 
 /// Figures of one point. Bytes are those of the device that holds most.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepFigures {
     /// Devices that share the work.
     pub devices: u64,
@@ -86,13 +80,11 @@ pub struct SweepFigures {
     /// Bytes each device sends to others in a decode step, on average; absent without decode.
     pub step_sent_bytes: Option<Bytes>,
     /// What is likely; absent where it cannot be told.
-    #[serde(default)]
     pub forecast: Option<SweepForecast>,
 }
 
 /// One point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
     /// Its number in the grid, from zero; devices change fastest, then the last axis.
     pub point: u64,
@@ -107,8 +99,7 @@ pub struct SweepPoint {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// `llm-perf/sweep/1`.
     pub schema: SchemaTag<Self>,
@@ -132,10 +123,6 @@ pub struct Sweep {
     pub points: Vec<SweepPoint>,
     /// What is taken as given.
     pub assumptions: Vec<Assumption>,
-}
-
-impl Document for Sweep {
-    const SCHEMA: SchemaName = SchemaName::new("sweep", 1);
 }
 
 impl Sweep {

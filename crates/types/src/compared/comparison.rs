@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, DeviceId, ForecastRange, Nanos, Remark, RunState, Severity, Stage};
+use crate::{Bytes, DeviceId, ForecastRange, JsonSchema, Nanos, Remark, RunState, SchemaTag, Severity, Stage};
 
 /// One run of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedRun {
     /// Name of the run, as in its metrics.
     pub id: String,
     /// How the machine disturbed it; absent where it did not, or nobody looked.
-    #[serde(default)]
     pub disturbed: Option<Remark>,
     /// Where it was read from.
     pub path: String,
@@ -25,8 +22,7 @@ pub struct ComparedRun {
 }
 
 /// What was forecast of one stage on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForecastChange {
     /// The stage.
     pub stage: String,
@@ -39,8 +35,7 @@ pub struct ForecastChange {
 }
 
 /// Something the two sides, or the runs of one side, do not share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// What differs, such as `model` or `driver`.
     pub aspect: String,
@@ -55,8 +50,7 @@ pub struct Difference {
 }
 
 /// What was repeated, and so what the uncertainty is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Replication {
     /// One run per side: the repeats of each input within it. How runs of the same thing differ is not seen.
@@ -66,8 +60,7 @@ pub enum Replication {
 }
 
 /// What can be said about a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeVerdict {
     /// The second side takes less time.
@@ -79,20 +72,18 @@ pub enum ChangeVerdict {
 }
 
 /// What one side measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The time compared; absent when the side does not have it.
     pub time_ns: Option<Nanos>,
     /// The memory compared, in the table of memory.
-    #[serde(default)]
     pub bytes: Option<Bytes>,
     /// Timed instances it rests on.
     pub samples: u64,
     /// Calls or launches; absent for stages and modules.
     pub calls: Option<u64>,
     /// Coefficient of variation of what was repeated; absent where nothing was.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub spread: Option<f64>,
     /// Samples far from the others of their input; they are kept.
     pub outliers: u64,
@@ -101,26 +92,24 @@ pub struct Measured {
 }
 
 /// A range that holds the true change in `confidence` of all comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeInterval {
     /// Lower end, as a share of the first side's time.
     pub low: f64,
     /// Upper end, as a share of the first side's time.
     pub high: f64,
     /// Such as 0.95.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
 }
 
 /// One thing both sides, or one of them, spent time on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Stage, operator, kernel or module path.
     pub name: String,
     /// Short form of a kernel's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub short_name: Option<String>,
     /// Stage of a kernel or a module; absent where it is not known or is the thing itself.
     pub stage: Option<Stage>,
@@ -133,15 +122,14 @@ pub struct Change {
     /// How much longer the second side takes, as a share of the first; negative when it is faster.
     pub change: Option<f64>,
     /// The same for one call, where both sides count calls: more calls are not slower ones.
-    #[serde(default)]
     pub change_per_call: Option<f64>,
     /// How sure that is; absent where it cannot be told.
     pub interval: Option<ChangeInterval>,
     /// Chance of a difference at least this large between sides that are the same.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub p_value: Option<f64>,
     /// The same, corrected for the number of rows tested in this table (Holm).
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub p_adjusted: Option<f64>,
     /// What can be said.
     pub verdict: ChangeVerdict,
@@ -150,8 +138,7 @@ pub struct Change {
 }
 
 /// How a gate ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GateOutcome {
     /// No stage is slower beyond the limit, and each could have been found to be.
@@ -163,12 +150,11 @@ pub enum GateOutcome {
 }
 
 /// What `--fail-over` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// Most that anything measured without a profiler may be slower, as a share of the first side's time; absent where
     /// limits are given by name only.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub limit: Option<f64>,
     /// Limits of single rows, by their names.
     #[serde(default)]
@@ -180,13 +166,12 @@ pub struct Gate {
     /// Why it is undecided.
     pub reasons: Vec<Remark>,
     /// Largest slow-down of one beyond the limit that the noise may hide; absent where every interval excludes one.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub may_hide: Option<f64>,
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// `llm-perf/comparison/1`.
     pub schema: SchemaTag<Self>,
@@ -199,7 +184,7 @@ pub struct Comparison {
     /// What the uncertainty is about.
     pub replication: Replication,
     /// Chance of at least one wrong verdict in a table whose rows did not change.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub significance: f64,
     /// Inputs both sides have, over which stages are compared; absent when the runs name no inputs.
     pub common_inputs: Option<u64>,
@@ -236,8 +221,4 @@ pub struct Comparison {
     pub gate: Option<Gate>,
     /// What a reader must know to read the numbers right.
     pub notes: Vec<Remark>,
-}
-
-impl Document for Comparison {
-    const SCHEMA: SchemaName = SchemaName::new("comparison", 1);
 }

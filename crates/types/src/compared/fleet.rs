@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, BytesPerSecond, Facts, Nanos, QualityCounter, Statistics};
+use crate::{Bytes, BytesPerSecond, Facts, JsonSchema, Nanos, QualityCounter, SchemaTag, Statistics};
 
 /// Everything `fleet` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fleet {
     /// `llm-perf/fleet/1`.
     pub schema: SchemaTag<Self>,
@@ -18,13 +16,8 @@ pub struct Fleet {
     pub trends: Vec<Trend>,
 }
 
-impl Document for Fleet {
-    const SCHEMA: SchemaName = SchemaName::new("fleet", 1);
-}
-
 /// One job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetJob {
     /// Its name.
     pub job: String,
@@ -50,8 +43,7 @@ pub struct FleetJob {
 }
 
 /// How clocks of ranks were brought together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetClock {
     /// By what.
     pub basis: ClockBasis,
@@ -62,8 +54,7 @@ pub struct FleetClock {
 }
 
 /// What brings clocks together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockBasis {
     /// Collectives that ranks share end at the same time.
@@ -75,8 +66,7 @@ pub enum ClockBasis {
 }
 
 /// One rank.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetRank {
     /// The rank; absent where the trace does not say.
     pub rank: Option<u32>,
@@ -108,15 +98,13 @@ pub struct FleetRank {
     pub waited_for_ns: Option<Nanos>,
     /// Its messages in all-to-alls whose ranks are all here: what it hands in, or gets where that is more. Tokens for its experts,
     /// rows of its tables. Absent without such a call.
-    #[serde(default)]
     pub exchanged_bytes: Option<Bytes>,
     /// Its kernels against the median of all ranks, 1.1 being a tenth slower; absent with fewer than three ranks.
     pub kernel_pace: Option<f64>,
 }
 
 /// Idle time of a rank by cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetIdle {
     /// The cause, as in `metrics.json`.
     pub cause: String,
@@ -125,8 +113,7 @@ pub struct FleetIdle {
 }
 
 /// All calls of one collective with one message in one group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetCollective {
     /// Its name.
     pub name: String,
@@ -148,11 +135,9 @@ pub struct FleetCollective {
     pub bus_bytes_per_second: Option<BytesPerSecond>,
     /// What all links of a device carry in one direction together, as the catalogue says; absent where it does not, and where the
     /// group may reach beyond one machine: ranks are taken to fill machines in order.
-    #[serde(default)]
     pub link_bytes_per_second: Option<BytesPerSecond>,
     /// Bus bandwidth as a share of that.
-    #[serde(default)]
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub link_share: Option<f64>,
     /// How long ranks waited for the last, summed over calls, averaged over ranks; absent where ranks of the group are missing.
     pub waited_ns: Option<Nanos>,
@@ -161,8 +146,7 @@ pub struct FleetCollective {
 }
 
 /// A kernel that one rank runs slower than the others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowKernel {
     /// The rank.
     pub rank: Option<u32>,
@@ -179,21 +163,19 @@ pub struct SlowKernel {
 }
 
 /// A part of the time of the whole job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetPathPart {
     /// The rank whose work it is; absent for communication.
     pub rank: Option<u32>,
     /// How long.
     pub ns: Nanos,
     /// Of the whole.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
 }
 
 /// Something that stands out among the ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetFinding {
     /// Stable rule id: `straggling-rank`, `slow-device`, `slow-group`, `uneven-exchange`, `uneven-compute`.
     pub rule: String,
@@ -211,8 +193,7 @@ pub struct FleetFinding {
 }
 
 /// One quantity of many runs over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// What the runs have in common: model, device and verb.
     pub subject: String,
@@ -225,8 +206,7 @@ pub struct Trend {
 }
 
 /// A quantity in one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendPoint {
     /// The run.
     pub run: String,
@@ -237,8 +217,7 @@ pub struct TrendPoint {
 }
 
 /// A lasting change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendChange {
     /// The first run with it.
     pub run: String,

@@ -1,4 +1,7 @@
 //! Runs and ranks side by side.
 
-pub(crate) mod comparison;
-pub(crate) mod fleet;
+mod comparison;
+mod fleet;
+
+pub use comparison::*;
+pub use fleet::*;

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Facts;
+use crate::{Facts, JsonSchema};
 
 /// What kind of caveat, in the order they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CaveatKind {
     /// Something that was asked for is missing.
@@ -38,8 +37,7 @@ pub enum CaveatKind {
 }
 
 /// One caveat.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Caveat {
     /// Which.
     pub kind: CaveatKind,

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use crate::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Remark, Stage};
 
 /// One quantity.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Fact {
     /// A time.
     Time(Nanos),
@@ -36,6 +37,7 @@ pub enum Fact {
     /// A name from the run: a kernel, an operator, a call.
     Name(String),
     /// Something that holds.
+    #[serde(serialize_with = "holds")]
     Yes,
     /// Several of the same kind, one after the other.
     Rows(Vec<Facts>),
@@ -138,46 +140,6 @@ impl Facts {
         self.0.iter().find(|(known, _)| known == name).map(|(_, fact)| fact)
     }
 
-    /// The time of this name.
-    pub fn time(&self, name: &str) -> Option<Nanos> {
-        match self.get(name)? {
-            Fact::Time(time) => Some(*time),
-            _ => None,
-        }
-    }
-
-    /// The count of this name.
-    pub fn count(&self, name: &str) -> Option<u64> {
-        match self.get(name)? {
-            Fact::Count(count) => Some(*count),
-            _ => None,
-        }
-    }
-
-    /// The share of this name.
-    pub fn share(&self, name: &str) -> Option<f64> {
-        match self.get(name)? {
-            Fact::Share(share) => Some(share.share),
-            _ => None,
-        }
-    }
-
-    /// The plain number of this name.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        match self.get(name)? {
-            Fact::Number(number) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// The name of this name.
-    pub fn name(&self, name: &str) -> Option<&str> {
-        match self.get(name)? {
-            Fact::Name(name) => Some(name),
-            _ => None,
-        }
-    }
-
     /// The rows of this name; none where there is no such fact.
     pub fn rows(&self, name: &str) -> &[Facts] {
         match self.get(name) {
@@ -210,6 +172,34 @@ impl Facts {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
         self.0.iter().map(|(name, fact)| (name.as_str(), fact))
     }
+}
+
+/// Defines how the facts of one kind are got by name.
+macro_rules! getters {
+    ($($(#[$about:meta])* $name:ident: $variant:ident($fact:ident) -> $of:ty = $value:expr;)+) => {
+        impl Facts {
+            $($(#[$about])*
+            pub fn $name(&self, name: &str) -> Option<$of> {
+                match self.get(name)? {
+                    Fact::$variant($fact) => Some($value),
+                    _ => None,
+                }
+            })+
+        }
+    };
+}
+
+getters! {
+    /// The time of this name.
+    time: Time(time) -> Nanos = *time;
+    /// The count of this name.
+    count: Count(count) -> u64 = *count;
+    /// The share of this name.
+    share: Share(share) -> f64 = share.share;
+    /// The plain number of this name.
+    number: Number(number) -> f64 = *number;
+    /// The name of this name.
+    name: Name(name) -> &str = name;
 }
 
 macro_rules! fact {
@@ -254,25 +244,14 @@ impl Serialize for Facts {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, fact) in &self.0 {
             map.serialize_key(&format!("{name}{}", fact.suffix()))?;
-            match fact {
-                Fact::Time(time) => map.serialize_value(time)?,
-                Fact::Share(share) => map.serialize_value(share)?,
-                Fact::Count(count) => map.serialize_value(count)?,
-                Fact::Number(number) => map.serialize_value(number)?,
-                Fact::Bytes(bytes) => map.serialize_value(bytes)?,
-                Fact::Rate(rate) => map.serialize_value(rate)?,
-                Fact::Work(work) => map.serialize_value(work)?,
-                Fact::WorkRate(rate) => map.serialize_value(rate)?,
-                Fact::Intensity(intensity) => map.serialize_value(intensity)?,
-                Fact::Part(part) => map.serialize_value(part)?,
-                Fact::Name(name) => map.serialize_value(name)?,
-                Fact::Yes => map.serialize_value(&true)?,
-                Fact::Rows(rows) => map.serialize_value(rows)?,
-                Fact::Said(remark) => map.serialize_value(remark)?,
-            }
+            map.serialize_value(fact)?;
         }
         map.end()
     }
+}
+
+fn holds<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(true)
 }
 
 impl<'de> Deserialize<'de> for Facts {

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Facts, Nanos, Remark, Severity, Stage};
+use crate::{Facts, JsonSchema, Nanos, Remark, Severity, Stage};
 
 /// One conclusion drawn from a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable rule id, such as `launch-bound`.
     #[serde(deserialize_with = "rule")]
@@ -30,31 +29,25 @@ pub struct Finding {
 /// What acting on a finding would save.
 ///
 /// Holds: `saves_low_ns` <= `saves_ns` <= `saves_high_ns` where all are known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EstimatedSaving {
     /// Time that acting on it would save; absent when this run's numbers do not tell.
     pub saves_ns: Option<Nanos>,
     /// The same as a share of the run.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub saves_share: Option<f64>,
     /// The least that a replay of the run with the change saves; absent where the figure is no replay.
-    #[serde(default)]
     pub saves_low_ns: Option<Nanos>,
     /// The most.
-    #[serde(default)]
     pub saves_high_ns: Option<Nanos>,
     /// What the replay assumes.
-    #[serde(default)]
     pub assumes: Option<Remark>,
     /// What the change saved when it was tried; absent until then.
-    #[serde(default)]
     pub tried: Option<TriedSaving>,
 }
 
 /// What a change saved when it was tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TriedSaving {
     /// What was tried.
     pub remedy: String,

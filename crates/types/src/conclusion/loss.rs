@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Remark, Stage};
+use crate::{JsonSchema, Nanos, Remark, Stage};
 
 /// Time of one stage that was lost to one cause. Causes do not overlap: those of a stage add up to what it lost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LostTime {
     /// Prefill or decode, nested stages being part of them; absent for work in no stage.
     pub stage: Option<Stage>,
@@ -15,7 +14,7 @@ pub struct LostTime {
     /// How much, over all instances of the stage.
     pub lost_ns: Nanos,
     /// The same as a share of the run.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: Option<f64>,
     /// The part of it that findings say how to save.
     pub claimed_ns: Nanos,

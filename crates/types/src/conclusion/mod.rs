@@ -1,10 +1,19 @@
 //! What follows: facts, what is said of them, and what to do.
 
-pub(crate) mod caveat;
-pub(crate) mod facts;
-pub(crate) mod finding;
-pub(crate) mod loss;
-pub(crate) mod quality;
-pub(crate) mod remark;
-pub(crate) mod remedy;
-pub(crate) mod trial;
+mod caveat;
+mod facts;
+mod finding;
+mod loss;
+mod quality;
+mod remark;
+mod remedy;
+mod trial;
+
+pub use caveat::*;
+pub use facts::*;
+pub use finding::*;
+pub use loss::*;
+pub use quality::*;
+pub use remark::*;
+pub use remedy::*;
+pub use trial::*;

@@ -2,42 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Facts;
+use crate::{Facts, JsonSchema};
 
-/// How much a quality counter or a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Good to know; no conclusion changes.
-    Info,
-    /// A conclusion may change.
-    Warning,
-    /// Numbers that depend on this cannot be trusted.
-    Error,
-}
-
-impl Severity {
-    /// Its name, as in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+crate::named! {
+    /// How much a quality counter or a finding matters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Severity {
+        /// Good to know; no conclusion changes.
+        Info = "info",
+        /// A conclusion may change.
+        Warning = "warning",
+        /// Numbers that depend on this cannot be trusted.
+        Error = "error",
     }
 }
 
 /// One thing that was lost or is uncertain, how much of it, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QualityCounter {
     /// Stable name, such as `kernels_unattributed`.
     pub counter: String,
     /// How many.
     pub value: u64,
     /// Share of the whole that is affected, where a whole is defined.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: Option<f64>,
     /// How much it matters.
     pub severity: Severity,

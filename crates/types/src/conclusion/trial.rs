@@ -2,14 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Nanos, Remedies};
+use crate::{Bytes, JsonSchema, Nanos, Remedies};
 
 /// Every remedy of a run that was to be tried.
 ///
 /// Holds: a try has figures only where both sides ran, and each interval holds its figure; one that was not carried through
 /// says why ([`Trials::checked`]).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trials {
     /// In the order they were tried; combinations last.
     #[serde(default)]
@@ -17,8 +16,7 @@ pub struct Trials {
 }
 
 /// One remedy, or several together, against the baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Try {
     /// What was changed.
     pub remedy: Remedies,
@@ -31,16 +29,16 @@ pub struct Try {
     /// The same with the remedy. A request is the whole batch where a batch was tried.
     pub tried_ns: Option<Nanos>,
     /// What it saved of a request's time; negative where requests take longer.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub saves_share: Option<f64>,
     /// Lower end of the 95% interval of that.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub low: Option<f64>,
     /// Upper end.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub high: Option<f64>,
     /// What was predicted, of a request's time; absent where nothing was.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub predicted_saves_share: Option<f64>,
     /// Time to the first token, or of a forward pass.
     pub first_token: Option<TimeChange>,
@@ -66,8 +64,7 @@ pub struct Try {
 
 crate::named! {
     /// What came of a try.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum TryStatus {
         /// It ran to its end.
@@ -82,48 +79,45 @@ crate::named! {
 }
 
 /// A time on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeChange {
     /// Median of the baseline.
     pub baseline_ns: Nanos,
     /// Median with the remedy.
     pub tried_ns: Nanos,
     /// Share saved; negative where it takes longer.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub saves_share: f64,
     /// Lower end of the 95% interval; absent where there are too few turns.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub low: Option<f64>,
     /// Upper end.
-    #[cfg_attr(test, schemars(range(max = 1.0)))]
+    #[schemars(range(max = 1.0))]
     pub high: Option<f64>,
 }
 
 /// A rate on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChange {
     /// Of the baseline.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub baseline_per_second: f64,
     /// With the remedy.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub tried_per_second: f64,
     /// The second over the first.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub ratio: f64,
     /// Lower end of the 95% interval of that; absent where there are too few turns.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub low: Option<f64>,
     /// Upper end.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub high: Option<f64>,
 }
 
 /// Two answers to the same prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputChange {
     /// Whether every token is the same.
     pub equal: bool,
@@ -132,13 +126,12 @@ pub struct OutputChange {
     /// Tokens that differ; after the first, the two answer different texts.
     pub differing_tokens: u64,
     /// The largest distance of two logits while both had seen the same tokens; absent where logits were not kept.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub max_logit_distance: Option<f64>,
 }
 
 /// One inference of either side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TryTurn {
     /// Whether it is the baseline's.
     pub baseline: bool,

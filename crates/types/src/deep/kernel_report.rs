@@ -8,22 +8,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::ranked;
-use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Bytes, BytesPerSecond, Device, DeviceId, Flops, FlopsPerByte, FlopsPerSecond, KernelSummary, Nanos, Origin,
-    QualityCounter, Remark, RunHeader, Stage,
+    Bytes, BytesPerSecond, Device, DeviceId, Flops, FlopsPerByte, FlopsPerSecond, JsonSchema, KernelSummary, Nanos,
+    Origin, QualityCounter, Remark, RunHeader, SchemaTag, Stage,
 };
 
 /// One pass of a run that starts the program several times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PassRecord {
     /// Its name: `baseline`, `timeline`, `counters-decode`.
     pub name: String,
     /// What ran around the program; absent for the plain program.
     pub tool: Option<String>,
     /// The process that was started; absent in older documents.
-    #[serde(default)]
     pub process: Option<u32>,
     /// From start to end of the process, the tool's own work included.
     pub wall_ns: Nanos,
@@ -39,8 +36,7 @@ pub struct PassRecord {
 }
 
 /// Which counters there are, and why others are not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterFacts {
     /// `counted`, or `modelled` where no counter could be read.
     pub origin: Origin,
@@ -64,8 +60,7 @@ pub struct CounterFacts {
 }
 
 /// Launches of one kernel with one grid and block in one stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampledKernel {
     /// Full demangled name, as the timeline has it.
     pub name: String,
@@ -92,7 +87,7 @@ pub struct SampledKernel {
     /// Longest.
     pub max_ns: Nanos,
     /// Share of the kernel time of its stage.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub stage_share: Option<f64>,
     /// What was counted; absent where no counter was read.
     pub counted: Option<CountedKernel>,
@@ -101,8 +96,7 @@ pub struct SampledKernel {
 }
 
 /// Mean, least and most over the launches that were sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Mean.
     pub mean: f64,
@@ -114,8 +108,7 @@ pub struct Spread {
 
 /// What a profiler counted while it replayed launches of one kernel. Shares are of the chip's peak, and means over the
 /// launches weighted by time; what the chip or the preset has no counter for is absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CountedKernel {
     /// Launches sampled.
     pub launches: u64,
@@ -166,8 +159,7 @@ pub struct CountedKernel {
 }
 
 /// What the model says of the work that a kernel does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelledKernel {
     /// Modules whose operations the launches were laid beside, with `*` for the number of a layer; cut after a few.
     pub operators: Vec<String>,
@@ -186,8 +178,7 @@ pub struct ModelledKernel {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelReport {
     /// `llm-perf/kernels/1`.
     pub schema: SchemaTag<Self>,
@@ -199,7 +190,7 @@ pub struct KernelReport {
     pub passes: Vec<PassRecord>,
     /// Kernels by time; complete, one row per name, stage and device.
     #[serde(serialize_with = "ranked::serialize")]
-    #[cfg_attr(test, schemars(with = "Vec<ranked::Ranked<KernelSummary>>"))]
+    #[schemars(with = "Vec<ranked::Ranked<KernelSummary>>")]
     pub kernels: Vec<KernelSummary>,
     /// Which counters there are.
     pub counters: CounterFacts,
@@ -207,8 +198,4 @@ pub struct KernelReport {
     pub sampled: Vec<SampledKernel>,
     /// What was lost or is uncertain about the counters.
     pub quality: Vec<QualityCounter>,
-}
-
-impl Document for KernelReport {
-    const SCHEMA: SchemaName = SchemaName::new("kernels", 1);
 }

@@ -1,4 +1,7 @@
 //! Documents of counted kernels and regions.
 
-pub(crate) mod kernel_report;
-pub(crate) mod region_report;
+mod kernel_report;
+mod region_report;
+
+pub use kernel_report::*;
+pub use region_report::*;

@@ -8,15 +8,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counter::ProfiledWork;
-use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, RegionStyle, Remark,
-    ReplayMode,
+    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, JsonSchema, Nanos, Origin, QualityCounter, RegionStyle,
+    Remark, ReplayMode, SchemaTag,
 };
 
 /// How the values of several kernels, or of several instances of a range, become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RollUp {
     /// They add up.
@@ -42,8 +40,7 @@ impl RollUp {
 }
 
 /// One metric of the report and the rule its values follow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricRule {
     /// The counter's name.
     pub name: String,
@@ -54,8 +51,7 @@ pub struct MetricRule {
 }
 
 /// A value of a region under its metric's rule.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RolledValue {
     /// Nested regions included; absent where nothing was counted.
     pub inclusive: Option<f64>,
@@ -67,8 +63,7 @@ pub struct RolledValue {
 }
 
 /// One number of a section, rolled up over the region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SectionValue {
     /// Its name in the profiler's words.
     pub name: String,
@@ -81,8 +76,7 @@ pub struct SectionValue {
 }
 
 /// A section of the profiler, rolled up over the region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionSection {
     /// Identifier, as in the configuration; absent where only the title is known.
     pub id: Option<String>,
@@ -93,28 +87,24 @@ pub struct RegionSection {
 }
 
 /// All launches of one kernel on one device inside a region, nested regions included.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionKernel {
     /// Full demangled name.
     pub name: String,
     /// Name without namespaces, template arguments and parameters.
     pub short_name: String,
     /// Device; absent where the profiler does not say.
-    #[serde(default)]
     pub device: Option<DeviceId>,
     /// Launches.
     pub calls: u64,
     /// Their time; absent where it was not measured.
     pub total_ns: Option<Nanos>,
     /// Mean time of one launch; absent where it was not measured.
-    #[serde(default)]
     pub mean_ns: Option<Nanos>,
 }
 
 /// Times of the instances of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceTimes {
     /// Shortest.
     pub min_ns: Nanos,
@@ -125,8 +115,7 @@ pub struct InstanceTimes {
 }
 
 /// What was counted in a region.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionTotals {
     /// Times it was entered; at least that often where `instances_exact` is false.
     pub instances: u64,
@@ -153,8 +142,7 @@ pub struct RegionTotals {
 }
 
 /// A region in one process, on one device, from one thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionPart {
     /// Process.
     pub process: Option<u32>,
@@ -167,8 +155,7 @@ pub struct RegionPart {
 }
 
 /// Counted work of a region against the roofs of its device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionRoofline {
     /// Operations of the vector units, counted as executed: one fused multiply-add is two.
     pub flops_vector: Option<Flops>,
@@ -197,8 +184,7 @@ pub struct RegionRoofline {
 }
 
 /// What the analytic model says of the module a region is named after.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelledRegion {
     /// Path of the module.
     pub module: String,
@@ -215,8 +201,7 @@ pub struct ModelledRegion {
 }
 
 /// Which kernels of a region count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelPatterns {
     /// Kernels that count: exact, or `regex:PATTERN`; empty for all.
     pub include_patterns: Vec<String>,
@@ -227,8 +212,7 @@ pub struct KernelPatterns {
 }
 
 /// One region, of all processes, devices and threads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
     /// `[domain@]A::A1`, for display only.
     pub path: String,
@@ -250,16 +234,13 @@ pub struct Region {
     /// By process, device and thread.
     pub parts: Vec<RegionPart>,
     /// Counted work against the roofs; absent where it was not counted.
-    #[serde(default)]
     pub roofline: Option<RegionRoofline>,
     /// The analytic model's numbers; absent where the region is no module of a known network.
-    #[serde(default)]
     pub modelled: Option<ModelledRegion>,
 }
 
 /// What one include expression became.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IncludeRecord {
     /// As it was given.
     pub expression: String,
@@ -270,8 +251,7 @@ pub struct IncludeRecord {
 }
 
 /// What was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionSelection {
     /// Regions; empty for all.
     pub include: Vec<IncludeRecord>,
@@ -294,8 +274,7 @@ pub struct RegionSelection {
 }
 
 /// One run of the profiler.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionCapture {
     /// `survey`, which finds regions, or `capture`.
     pub purpose: String,
@@ -310,24 +289,22 @@ pub struct RegionCapture {
 }
 
 /// Kernels that belong to no region of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutsideRegions {
     /// How many.
     pub kernels: u64,
     /// Share of all kernels that were seen.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub kernels_share: f64,
     /// Their time; absent where it was not measured.
     pub total_ns: Option<Nanos>,
     /// Share of the time of all kernels that were seen.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub time_share: Option<f64>,
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionReport {
     /// `llm-perf/regions/1`.
     pub schema: SchemaTag<Self>,
@@ -359,7 +336,6 @@ pub struct RegionReport {
     pub metrics: Vec<MetricRule>,
     /// Everything inside the regions, each kernel or range once; absent where ranges that may overlap cannot be added, and where
     /// there is no region.
-    #[serde(default)]
     pub totals: Option<RegionTotals>,
     /// Regions, each before those nested in it.
     pub regions: Vec<Region>,
@@ -397,10 +373,6 @@ impl RegionReport {
             (None, None) => "parts".to_owned(),
         }
     }
-}
-
-impl Document for RegionReport {
-    const SCHEMA: SchemaName = SchemaName::new("regions", 1);
 }
 
 /// A launch in a region, or an instance of a range.

@@ -1,14 +1,13 @@
-//! Devices of a run, and where a kernel, copy or memset ran.
+//! Devices of a run.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
+use crate::{Bytes, JsonSchema};
 
 /// A device by its place in the run: `cpu`, `cuda:N`, or `gpu:N` where it is no CUDA device.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct DeviceId(String);
 
@@ -46,8 +45,7 @@ impl fmt::Display for DeviceId {
 }
 
 /// One device of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     /// Its place in the run.
     pub id: DeviceId,
@@ -60,26 +58,13 @@ pub struct Device {
     /// Its memory.
     pub memory_bytes: Option<Bytes>,
     /// Streaming multiprocessors, or compute units, where the source says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub multiprocessors: Option<u32>,
 }
 
-/// Where a kernel, copy or memset ran. What a source does not tell stays absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Placement {
-    /// Host name as the user chose to call it; never read from a trace.
-    pub host: Option<String>,
-    /// Process that launched it.
-    pub pid: Option<u32>,
-    /// Rank of that process in a distributed run.
-    pub rank: Option<u32>,
-    /// Device it ran on.
-    pub device: Option<DeviceId>,
-    /// CUDA context.
-    pub context: Option<u32>,
-    /// CUDA stream.
-    pub stream: Option<u32>,
-    /// Node of the CUDA graph it belongs to.
-    pub graph_node: Option<u64>,
+impl Device {
+    /// One that nothing else is known of.
+    pub fn new(id: DeviceId, name: String) -> Self {
+        Self { id, name, uuid: None, hardware: None, memory_bytes: None, multiprocessors: None }
+    }
 }

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{JsonSchema, SchemaTag};
 
 /// Outcome of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Works.
@@ -24,8 +23,7 @@ pub enum Verdict {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Stable name, such as `ncu`.
     pub id: String,
@@ -42,8 +40,7 @@ pub struct Check {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
     /// `llm-perf/doctor/1`.
     pub schema: SchemaTag<Self>,
@@ -53,8 +50,4 @@ pub struct Diagnosis {
     pub ready: bool,
     /// The checks, in the order they were made.
     pub checks: Vec<Check>,
-}
-
-impl Document for Diagnosis {
-    const SCHEMA: SchemaName = SchemaName::new("doctor", 1);
 }

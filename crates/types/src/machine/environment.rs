@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
-use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{Bytes, JsonSchema, SchemaTag};
 
 /// One GPU as the driver describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuInfo {
     /// Ordinal in the driver's order.
     pub index: u32,
@@ -64,8 +62,7 @@ pub struct GpuInfo {
 }
 
 /// A program or library that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolVersion {
     /// Its version; absent when it is there but would not say.
     pub version: Option<String>,
@@ -74,8 +71,7 @@ pub struct ToolVersion {
 }
 
 /// NVIDIA software. `null` means not found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolVersions {
     /// Kernel driver.
     pub driver: Option<String>,
@@ -94,8 +90,7 @@ pub struct ToolVersions {
 }
 
 /// Python and the frameworks it can import. `null` means not found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameworkVersions {
     /// The interpreter.
     pub python: Option<ToolVersion>,
@@ -108,8 +103,7 @@ pub struct FrameworkVersions {
 }
 
 /// The host processor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuInfo {
     /// Model name.
     pub model: Option<String>,
@@ -134,8 +128,7 @@ pub struct CpuInfo {
 }
 
 /// Host memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryInfo {
     /// All of it.
     pub total_bytes: Option<Bytes>,
@@ -146,8 +139,7 @@ pub struct MemoryInfo {
 }
 
 /// The operating system.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatingSystem {
     /// Distribution and version.
     pub name: Option<String>,
@@ -162,8 +154,7 @@ pub struct OperatingSystem {
 }
 
 /// The source tree the command was started in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GitInfo {
     /// Commit.
     pub revision: String,
@@ -172,29 +163,22 @@ pub struct GitInfo {
 }
 
 /// What most readers look for, each also found in its place below.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedVersions {
     /// Name of the first GPU.
-    #[serde(default)]
     pub gpu: Option<String>,
     /// CUDA version of PyTorch; absent without PyTorch.
-    #[serde(default)]
     pub cuda: Option<String>,
     /// Newest CUDA version that the driver supports.
-    #[serde(default)]
     pub cuda_driver: Option<String>,
     /// Version of PyTorch.
-    #[serde(default)]
     pub torch: Option<String>,
     /// Version of transformers.
-    #[serde(default)]
     pub transformers: Option<String>,
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// `llm-perf/environment/1`.
     pub schema: SchemaTag<Self>,
@@ -240,8 +224,4 @@ impl Environment {
         };
         Self { named, ..self }
     }
-}
-
-impl Document for Environment {
-    const SCHEMA: SchemaName = SchemaName::new("environment", 1);
 }

@@ -4,23 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, BytesPerSecond, DType, FlopsPerSecond, Nanos};
+use crate::{Bytes, BytesPerSecond, DType, FlopsPerSecond, JsonSchema, Nanos, SchemaTag};
 
-/// The part of a device that does the arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum ComputeUnit {
-    /// Tensor cores, or the matrix kernels of a processor.
-    Matrix,
-    /// Everything else.
-    Vector,
+crate::named! {
+    /// The part of a device that does the arithmetic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ComputeUnit {
+        /// Tensor cores, or the matrix kernels of a processor.
+        Matrix = "matrix",
+        /// Everything else.
+        Vector = "vector",
+    }
 }
 
 /// A document a number was taken from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// Its title.
@@ -28,19 +27,18 @@ pub struct Source {
     /// Who published it.
     pub publisher: String,
     /// When, where the document says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Where it can be found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// What a reader must know to find the number in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// A number and the key of the source it was taken from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
     /// The number.
@@ -48,13 +46,12 @@ pub struct Sourced<T> {
     /// Key into the device's `sources`.
     pub source: String,
     /// How it was derived, where the source does not print it as it stands here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// A dense rate of one unit for one element type.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
     /// Element type of the operands.
@@ -62,20 +59,18 @@ pub struct Peak {
     /// Unit that reaches it.
     pub unit: ComputeUnit,
     /// Element type sums are kept in; matrix rates depend on it on some devices.
-    #[serde(default)]
     pub accumulate: Option<DType>,
     /// Operations per second, a multiply-add being two, without sparsity.
     pub flops: FlopsPerSecond,
     /// Key into the device's `sources`.
     pub source: String,
     /// How it was derived, where the source does not print it as it stands here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// A device as its vendor, or a calibration, describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hardware {
     /// Name used on the command line.
     pub id: String,
@@ -89,25 +84,20 @@ pub struct Hardware {
     /// Chip generation.
     pub architecture: String,
     /// CUDA compute capability, such as `9.0`.
-    #[serde(default)]
     pub compute_capability: Option<String>,
     /// Memory size.
     pub memory_bytes: Bytes,
     /// Memory bandwidth.
     pub bytes_per_second: BytesPerSecond,
     /// Last-level cache.
-    #[serde(default)]
     pub l2_bytes: Option<Bytes>,
     /// Streaming multiprocessors, or cores of a processor.
     pub sm_count: u32,
     /// Highest clock the rates assume.
-    #[serde(default)]
     pub boost_clock_hz: Option<f64>,
     /// Most power the board may draw, watts; absent where no document states it.
-    #[serde(default)]
     pub power_watts: Option<f64>,
     /// Bandwidth to other devices, both directions together.
-    #[serde(default)]
     pub interconnect_bytes_per_second: Option<BytesPerSecond>,
     /// Dense rates.
     pub peaks: Vec<Peak>,
@@ -118,13 +108,12 @@ pub struct Hardware {
 }
 
 /// Where a scalar of a device comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NumberSource {
     /// Key into `sources`.
     pub source: String,
     /// How it was derived, where the source does not print it as it stands here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -158,8 +147,7 @@ impl Hardware {
 }
 
 /// Output of `llm-perf hardware --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HardwareListing {
     /// `llm-perf/hardware/1`.
     pub schema: SchemaTag<Self>,
@@ -167,13 +155,8 @@ pub struct HardwareListing {
     pub devices: Vec<Hardware>,
 }
 
-impl Document for HardwareListing {
-    const SCHEMA: SchemaName = SchemaName::new("hardware", 1);
-}
-
 /// One rate reached on this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibratedRate {
     /// Element type of the operands.
     pub dtype: DType,
@@ -186,8 +169,7 @@ pub struct CalibratedRate {
 }
 
 /// Rates measured on this machine's processor, kept so that later runs need not measure them again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// `llm-perf/calibration/1`.
     pub schema: SchemaTag<Self>,
@@ -203,7 +185,6 @@ pub struct Calibration {
     pub matrix: Vec<CalibratedRate>,
     /// Share of the time they wanted to run that the threads did run, while the first of these was measured; below one when
     /// something else was running, absent where the system does not say.
-    #[serde(default)]
     pub thread_share: Option<f64>,
     /// Copy bandwidth, bytes read plus bytes written.
     pub bytes_per_second: BytesPerSecond,
@@ -213,10 +194,6 @@ pub struct Calibration {
     pub copy_samples_ns: Vec<Nanos>,
     /// Memory of the machine.
     pub memory_bytes: Bytes,
-}
-
-impl Document for Calibration {
-    const SCHEMA: SchemaName = SchemaName::new("calibration", 1);
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! What it runs on.
 
-pub(crate) mod device;
-pub(crate) mod diagnosis;
-pub(crate) mod environment;
-pub(crate) mod hardware;
+mod device;
+mod diagnosis;
+mod environment;
+mod hardware;
+
+pub use device::*;
+pub use diagnosis::*;
+pub use environment::*;
+pub use hardware::*;

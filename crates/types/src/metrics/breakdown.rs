@@ -6,13 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::ranked;
 use crate::{
-    CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
-    RegionSummary, Remark, RoutingCounts, Stage, Work,
+    CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, JsonSchema, KernelSummary, Nanos, OperatorGroups,
+    OperatorSummary, RegionSummary, Remark, RoutingCounts, Stage, Work,
 };
 
 /// One module: measured beside modelled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleSummary {
     /// Path, as in the checkpoint.
     pub path: String,
@@ -23,14 +22,13 @@ pub struct ModuleSummary {
     /// Measured time, submodules included.
     pub measured_ns: Option<Nanos>,
     /// Measured time, submodules left out.
-    #[serde(default)]
     pub exclusive_ns: Option<Nanos>,
     /// Roofline time of this work.
     pub speed_of_light_ns: Option<Nanos>,
     /// Measured minus least.
     pub lost_ns: Option<Nanos>,
     /// Modelled work of what was measured; absent where the model does not price it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
     /// What the roofline time is bound by: `compute`, `memory` or `launch`.
     pub bound: Option<String>,
@@ -43,8 +41,7 @@ pub struct ModuleSummary {
 
 crate::named! {
     /// What says which module a kernel, copy or memset belongs to.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum PlacedBy {
         /// The operator that launched it.
@@ -64,8 +61,7 @@ crate::named! {
 /// The run, broken down in every way its sources allow.
 ///
 /// Holds: a module's lost time is its measured time beyond its roofline time, absent where it took less than that.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Breakdown {
     /// How the time of each device divides; empty without a timeline that has device work.
     #[serde(default)]
@@ -75,11 +71,11 @@ pub struct Breakdown {
     pub device_memory: Vec<DeviceMemory>,
     /// Operators by time.
     #[serde(serialize_with = "ranked::serialize")]
-    #[cfg_attr(test, schemars(with = "Vec<ranked::Ranked<OperatorSummary>>"))]
+    #[schemars(with = "Vec<ranked::Ranked<OperatorSummary>>")]
     pub operators: Vec<OperatorSummary>,
     /// Kernels by time; complete, one row per name, stage and device.
     #[serde(serialize_with = "ranked::serialize")]
-    #[cfg_attr(test, schemars(with = "Vec<ranked::Ranked<KernelSummary>>"))]
+    #[schemars(with = "Vec<ranked::Ranked<KernelSummary>>")]
     pub kernels: Vec<KernelSummary>,
     /// NVTX regions.
     pub regions: Vec<RegionSummary>,

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, BytesPerSecond, Nanos};
+use crate::{Bytes, BytesPerSecond, JsonSchema, Nanos};
 
 /// All calls of one collective with messages of one size in one kind of group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectiveSummary {
     /// The framework's name for it: `allreduce`, `_allgather_base`, `all_to_allv`; the kernel's where the call was not recorded.
     pub name: String,
@@ -30,11 +29,9 @@ pub struct CollectiveSummary {
     pub bus_bytes_per_second_best: Option<BytesPerSecond>,
     /// What all links of a device carry in one direction together; absent where the catalogue does not say, and where the
     /// group may reach beyond the devices of one machine.
-    #[serde(default)]
     pub link_bytes_per_second: Option<BytesPerSecond>,
     /// Bus bandwidth of the shortest call as a share of that.
-    #[serde(default)]
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub link_share: Option<f64>,
 }
 

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DeviceId, Disturbance, Nanos, Statistics};
+use crate::{Bytes, DeviceId, Disturbance, JsonSchema, Nanos, Statistics};
 
 /// What was run, and every time it was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandFacts {
     /// As one would type it.
     pub command: String,
@@ -15,20 +14,17 @@ pub struct CommandFacts {
     /// Milliseconds of a run, warm-up left out; absent where no run ended well.
     pub wall_ms: Option<Statistics>,
     /// What starting it took, the median of its runs, which is in every time; absent where it was not measured.
-    #[serde(default)]
     pub start_cost_ns: Option<Nanos>,
 }
 
 /// One run of a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandRun {
     /// Whether it warmed up and is left out of the aggregates.
     pub warmup: bool,
     /// From the moment it was asked for to its end.
     pub wall_ns: Nanos,
     /// Of that, until the new process was the command; absent where it was not measured.
-    #[serde(default)]
     pub start_ns: Option<Nanos>,
     /// Processor time in programs, of the command and what it waited for.
     pub user_ns: Nanos,
@@ -37,12 +33,10 @@ pub struct CommandRun {
     /// Most memory one of its processes had at a time; absent where the system does not say, or only what is below.
     pub peak_memory_bytes: Option<Bytes>,
     /// It had no more than this, which is what llm-perf had when it started it; absent where the figure above is known.
-    #[serde(default)]
     pub peak_memory_at_most_bytes: Option<Bytes>,
     /// Exit code; absent when a signal ended it.
     pub exit_code: Option<i32>,
     /// Why llm-perf ended it as the user had asked, such as `--for 60s`; absent where it ended by itself or was stopped.
-    #[serde(default)]
     pub ended_for: Option<String>,
     /// Processes that it left running and that were ended after it.
     #[serde(default)]
@@ -51,7 +45,6 @@ pub struct CommandRun {
     #[serde(default)]
     pub outlier: bool,
     /// What it got of the machine; absent where that was not measured.
-    #[serde(default)]
     pub disturbance: Option<Disturbance>,
     /// Devices while it ran; empty where none could be asked.
     pub devices: Vec<DeviceUse>,
@@ -65,34 +58,30 @@ impl CommandRun {
 }
 
 /// A device while a command ran, sampled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUse {
     /// The device.
     pub device: DeviceId,
     /// Samples taken.
     pub samples: u64,
     /// Mean share of time in which a kernel ran, as its driver counts it.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub utilisation_mean: Option<f64>,
     /// The largest such share.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub utilisation_max: Option<f64>,
     /// Most memory in use on the whole device, other programs included.
     pub memory_max_bytes: Option<Bytes>,
     /// Mean power.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub power_mean_watts: Option<f64>,
     /// Lowest clock of the multiprocessors while a kernel ran.
-    #[serde(default)]
     pub sm_clock_min_mhz: Option<u32>,
     /// Highest such clock.
-    #[serde(default)]
     pub sm_clock_max_mhz: Option<u32>,
     /// Why clocks were held down while it ran, each reason once; idling is none.
     #[serde(default)]
     pub throttle_reasons: Vec<String>,
     /// Processes of others on a device that this run used; absent where the driver or the system does not say.
-    #[serde(default)]
     pub other_processes: Option<u32>,
 }

@@ -2,23 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DeviceId, Nanos};
+use crate::{Bytes, DeviceId, JsonSchema, Nanos};
 
 /// The memory of one device. Absent figures are ones the trace does not record.
 ///
 /// Holds: no peak of a step, and no point of the timeline, is above the peak of the trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceMemory {
     /// The device.
     pub device: DeviceId,
     /// Its name in the allocator's events, where that is no device of the recorded kernels: processes number the devices that they
     /// see, and some profilers those of the machine. The name above is then that of the kernels' device, if there is one of each, and
     /// otherwise the same.
-    #[serde(default)]
     pub in_process: Option<DeviceId>,
     /// Rank of the process, where several were recorded.
-    #[serde(default)]
     pub rank: Option<u32>,
     /// Allocations recorded.
     pub allocations: u64,
@@ -37,8 +34,7 @@ pub struct DeviceMemory {
 }
 
 /// Memory in one step, on the host's clock: the allocator acts when work is launched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepMemory {
     /// The step, as in `steps`.
     pub step: String,
@@ -51,8 +47,7 @@ pub struct StepMemory {
 }
 
 /// Memory in a stretch of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryPoint {
     /// Start of the stretch, from the first recorded event on.
     pub at_ns: Nanos,

@@ -2,19 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DeviceId, Nanos};
+use crate::{Bytes, DeviceId, JsonSchema, Nanos};
 
 /// The time of one device, from its first kernel, copy or memset to the end of its last.
 ///
 /// Holds: `busy_ns` + `idle_ns` = `span_ns`; `compute_ns` + `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`;
 /// the parts of `idle` add up to `idle_ns`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceTime {
     /// The device.
     pub device: DeviceId,
     /// Rank of the process, where several were recorded.
-    #[serde(default)]
     pub rank: Option<u32>,
     /// From the start of its first work to the end of its last.
     pub span_ns: Nanos,
@@ -52,8 +50,7 @@ impl DeviceTime {
 }
 
 /// All copies of one direction, or all memsets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyTime {
     /// `HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `unknown` or `memset`.
     pub kind: String,
@@ -70,8 +67,7 @@ pub struct CopyTime {
 }
 
 /// Idle time of one cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleTime {
     /// The cause.
     pub cause: IdleCause,
@@ -86,8 +82,7 @@ pub struct IdleTime {
 }
 
 /// Where the host was during idle time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdlePlace {
     /// Name of the range, operator or function, or `before` and the work behind it.
     pub name: String,
@@ -107,82 +102,41 @@ impl IdlePlace {
     }
 }
 
-/// What the host did while a device was idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum IdleCause {
-    /// Had no request to serve.
-    NoRequest,
-    /// Waited for the next batch of a data loader.
-    DataLoading,
-    /// Was in the profiler's own code: starting, collecting, writing.
-    Profiling,
-    /// Compiled, captured a graph, loaded a module, or launched a kernel for the first time.
-    Compiling,
-    /// Waited for other processes.
-    Peer,
-    /// Waited for the device.
-    Synchronising,
-    /// Took or gave back memory.
-    Allocating,
-    /// Was in a call that copies or fills memory.
-    Copying,
-    /// Ran framework code between launches, and launched.
-    Launching,
-    /// Made no CUDA or HIP call for a millisecond or longer, and operators or Python functions show that it worked.
-    HostWork,
-    /// The same, and nothing shows whether it worked, slept or waited.
-    HostUnknown,
-    /// Slept, polled for work, or was between two steps of a server with nothing recorded for long.
-    NoWork,
-    /// Had launched the next work already, and the device went on with it within microseconds: its own latency from one kernel to the
-    /// next, in a stream or inside a CUDA graph.
-    BetweenKernels,
-    /// Had launched the next work already, which started later than that: an order between streams, or work not in the trace.
-    Queued,
-    /// The trace does not say.
-    NotRecorded,
-}
-
-impl IdleCause {
-    /// Every cause.
-    pub const ALL: [Self; 15] = [
-        Self::NoRequest,
-        Self::DataLoading,
-        Self::Profiling,
-        Self::Compiling,
-        Self::Peer,
-        Self::Synchronising,
-        Self::Allocating,
-        Self::Copying,
-        Self::Launching,
-        Self::HostWork,
-        Self::HostUnknown,
-        Self::NoWork,
-        Self::BetweenKernels,
-        Self::Queued,
-        Self::NotRecorded,
-    ];
-
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoRequest => "no_request",
-            Self::Profiling => "profiling",
-            Self::DataLoading => "data_loading",
-            Self::Compiling => "compiling",
-            Self::Peer => "peer",
-            Self::Synchronising => "synchronising",
-            Self::Allocating => "allocating",
-            Self::Copying => "copying",
-            Self::Launching => "launching",
-            Self::HostWork => "host_work",
-            Self::HostUnknown => "host_unknown",
-            Self::NoWork => "no_work",
-            Self::BetweenKernels => "between_kernels",
-            Self::Queued => "queued",
-            Self::NotRecorded => "not_recorded",
-        }
+crate::named! {
+    /// What the host did while a device was idle.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum IdleCause {
+        /// Had no request to serve.
+        NoRequest = "no_request",
+        /// Waited for the next batch of a data loader.
+        DataLoading = "data_loading",
+        /// Was in the profiler's own code: starting, collecting, writing.
+        Profiling = "profiling",
+        /// Compiled, captured a graph, loaded a module, or launched a kernel for the first time.
+        Compiling = "compiling",
+        /// Waited for other processes.
+        Peer = "peer",
+        /// Waited for the device.
+        Synchronising = "synchronising",
+        /// Took or gave back memory.
+        Allocating = "allocating",
+        /// Was in a call that copies or fills memory.
+        Copying = "copying",
+        /// Ran framework code between launches, and launched.
+        Launching = "launching",
+        /// Made no CUDA or HIP call for a millisecond or longer, and operators or Python functions show that it worked.
+        HostWork = "host_work",
+        /// The same, and nothing shows whether it worked, slept or waited.
+        HostUnknown = "host_unknown",
+        /// Slept, polled for work, or was between two steps of a server with nothing recorded for long.
+        NoWork = "no_work",
+        /// Had launched the next work already, and the device went on with it within microseconds: its own latency from one kernel to the
+        /// next, in a stream or inside a CUDA graph.
+        BetweenKernels = "between_kernels",
+        /// Had launched the next work already, which started later than that: an order between streams, or work not in the trace.
+        Queued = "queued",
+        /// The trace does not say.
+        NotRecorded = "not_recorded",
     }
 }

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{JsonSchema, Nanos};
 
 /// What a measured program got of the machine, against what it wanted. What the system does not say is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
     /// Processor time it got.
     pub cpu_ns: Option<Nanos>,
@@ -15,13 +14,13 @@ pub struct Disturbance {
     /// Times a processor was taken from it while it wanted to go on.
     pub switches_involuntary: Option<u64>,
     /// Processor time of everything else, as a share of all processors.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub others_share: Option<f64>,
     /// Time the hypervisor gave to other machines, as a share of all processors.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub steal_share: Option<f64>,
     /// Share of the time in which something on the machine waited for a processor (`/proc/pressure/cpu`).
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub stalled_share: Option<f64>,
     /// Time the processes of its control group were held back by its limit.
     pub throttled_ns: Option<Nanos>,
@@ -37,8 +36,7 @@ impl Disturbance {
 }
 
 /// One inference, by the names its samples have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InferenceDisturbance {
     /// As in `samples[].input`.
     pub input: Option<String>,

@@ -1,12 +1,11 @@
-//! GPU kernels: one launch, and all launches of one kernel in one stage.
+//! GPU kernels: how they are launched, and all launches of one kernel in one stage.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClockId, DeviceId, Nanos, Placement, Stage};
+use crate::{DeviceId, JsonSchema, Nanos, Stage};
 
 /// Grid, block and resources of one launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchShape {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
@@ -19,33 +18,11 @@ pub struct LaunchShape {
     /// Shared memory of a block, asked for at launch.
     pub shared_dynamic_bytes: Option<u32>,
     /// Shared memory of a block, fixed and asked for together, where the source does not tell the two apart.
-    #[serde(default)]
     pub shared_total_bytes: Option<u32>,
 }
 
-/// One launch of a kernel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct KernelRecord {
-    /// Full demangled name.
-    pub name: String,
-    /// Clock of `start_ns`.
-    pub clock: ClockId,
-    /// Begin on the device.
-    pub start_ns: Nanos,
-    /// Time on the device.
-    pub duration_ns: Nanos,
-    /// Where it ran.
-    pub placement: Placement,
-    /// Ties the launch call to the kernel.
-    pub correlation: Option<u64>,
-    /// How it was launched.
-    pub launch: Option<LaunchShape>,
-}
-
 /// All launches of one kernel in one stage on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelSummary {
     /// Full demangled name.
     pub name: String,
@@ -66,13 +43,12 @@ pub struct KernelSummary {
     /// Longest launch.
     pub max_ns: Nanos,
     /// What all launches would add up to, where launches of CUDA graphs were sampled: only some were recorded kernel by kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<KernelEstimate>,
 }
 
 /// A kernel's launches and time, scaled from the launches of CUDA graphs that were recorded kernel by kernel to all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelEstimate {
     /// Launches.
     pub calls: u64,

@@ -5,42 +5,56 @@
 //!
 //! The document is made of views, each of which owns its invariants; in the file their keys stand side by side.
 
-pub(crate) mod collective;
-pub(crate) mod command;
-pub(crate) mod device_memory;
-pub(crate) mod device_time;
-pub(crate) mod disturbance;
-pub(crate) mod flop_check;
-pub(crate) mod kernel;
-pub(crate) mod operator;
-pub(crate) mod peak_memory;
-pub(crate) mod profile;
-pub(crate) mod rank;
-pub(crate) mod region;
-pub(crate) mod replay;
-pub(crate) mod step;
-pub(crate) mod trace;
-
 mod breakdown;
+mod collective;
+mod command;
+mod device_memory;
+mod device_time;
+mod disturbance;
+mod flop_check;
+mod kernel;
+mod operator;
+mod peak_memory;
+mod profile;
+mod rank;
 pub(crate) mod ranked;
+mod region;
+mod replay;
+mod step;
 mod times;
+mod trace;
 mod utilisation;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::from_slice;
+use serde_json::value::RawValue;
 
-pub use breakdown::{Breakdown, ModuleSummary, PlacedBy};
-pub use times::{Aggregates, Overhead, Sample, StageSummary, Times, Totals};
-pub use utilisation::{PeakUsed, Utilisation, Work};
+pub use breakdown::*;
+pub use collective::*;
+pub use command::*;
+pub use device_memory::*;
+pub use device_time::*;
+pub use disturbance::*;
+pub use flop_check::*;
+pub use kernel::*;
+pub use operator::*;
+pub use peak_memory::*;
+pub use profile::*;
+pub use rank::*;
+pub use region::*;
+pub use replay::*;
+pub use step::*;
+pub use times::*;
+pub use trace::*;
+pub use utilisation::*;
 
-use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Caveat, Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts,
-    LostTime, PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, Served, TraceFacts, Trials,
+    Caveat, Clock, Device, DeviceId, Finding, JsonSchema, LostTime, QualityCounter, SchemaTag, Served, Trials,
 };
 
 /// What was run, and on what.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunHeader {
     /// Name of the run.
     pub id: String,
@@ -57,8 +71,7 @@ pub struct RunHeader {
 /// What follows from the run.
 ///
 /// Holds: findings together claim at most what is lost, each nanosecond once (the ledger of `analysis::loss`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conclusions {
     /// Findings, what matters most first.
     pub findings: Vec<Finding>,
@@ -69,30 +82,24 @@ pub struct Conclusions {
     #[serde(default)]
     pub critical_path: Vec<CriticalPathPart>,
     /// How well a replay of the dependency graph gives back the recording; absent where nothing was traced.
-    #[serde(default)]
     pub replay: Option<ReplaySummary>,
     /// What was lost on the way or is uncertain.
     pub quality: Vec<QualityCounter>,
 }
 
 /// What the run was made under.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// How the inputs were run; absent when the source does not say.
-    #[serde(default)]
     pub settings: Option<ProfileSettings>,
     /// What the inputs were; empty when the source does not say.
     #[serde(default)]
     pub inputs: Vec<InputFacts>,
     /// Memory the model took; absent when not measured.
-    #[serde(default)]
     pub memory: Option<PeakMemory>,
     /// The traces behind the run; absent where nothing was traced.
-    #[serde(default)]
     pub trace: Option<TraceFacts>,
     /// The command that was measured; absent for a run of a model.
-    #[serde(default)]
     pub command: Option<CommandFacts>,
     /// Commands that took turns with it, in the order given.
     #[serde(default)]
@@ -103,8 +110,7 @@ pub struct Conditions {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Metrics {
     /// `llm-perf/metrics/1`.
     pub schema: SchemaTag<Self>,
@@ -140,6 +146,42 @@ pub struct Metrics {
     pub conditions: Conditions,
 }
 
-impl Document for Metrics {
-    const SCHEMA: SchemaName = SchemaName::new("metrics", 1);
+/// What stands beside the views.
+#[derive(Deserialize)]
+struct Head {
+    schema: SchemaTag<Metrics>,
+    run: RunHeader,
+    #[serde(default)]
+    caveats: Vec<Caveat>,
+    devices: Vec<Device>,
+    clocks: Vec<Clock>,
+}
+
+/// Each view is read from the text by itself and passes over the keys of the others: serde's own way of taking them apart buffers every
+/// value, and cuts numbers past 64 bits.
+impl<'de> Deserialize<'de> for Metrics {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        Self::of_views(json.get().as_bytes()).map_err(D::Error::custom)
+    }
+}
+
+impl Metrics {
+    fn of_views(json: &[u8]) -> serde_json::Result<Self> {
+        let Head { schema, run, caveats, devices, clocks } = from_slice(json)?;
+        Ok(Self {
+            schema,
+            run,
+            caveats,
+            devices,
+            clocks,
+            times: from_slice(json)?,
+            utilisation: from_slice(json)?,
+            breakdown: from_slice(json)?,
+            conclusions: from_slice(json)?,
+            served: from_slice(json)?,
+            trials: from_slice(json)?,
+            conditions: from_slice(json)?,
+        })
+    }
 }

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, BytesPerSecond, ClockId, DType, Flops, FlopsPerSecond, Nanos, Stage};
+use crate::{Bytes, BytesPerSecond, ClockId, DType, Flops, FlopsPerSecond, JsonSchema, Nanos, Stage};
 
 /// One call of an operator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorRecord {
     /// Framework name, such as `linear` or `aten::mm`.
     pub name: String,
@@ -29,13 +28,11 @@ pub struct OperatorRecord {
 }
 
 /// All calls of one operator in one stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorSummary {
     /// Framework name.
     pub name: String,
     /// The innermost stage they ran in; absent outside of stages and where stages are not known.
-    #[serde(default)]
     pub stage: Option<Stage>,
     /// Calls.
     pub calls: u64,
@@ -53,8 +50,7 @@ pub struct OperatorSummary {
 }
 
 /// A place in Python that calls an operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorPlace {
     /// The innermost frame outside of the framework and the standard library: `model/layers.py(120): forward`. The line is the
     /// function's first.
@@ -66,8 +62,7 @@ pub struct OperatorPlace {
 }
 
 /// All calls inside modules of one class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassGroup {
     /// Class name of the published model.
     pub class: String,
@@ -78,15 +73,13 @@ pub struct ClassGroup {
     /// Memory allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,
     /// Matrix operations.
-    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Matrix operations per second of host time; absent where there are none or no time was measured.
     pub flops_per_second: Option<FlopsPerSecond>,
 }
 
 /// All calls of one operator on inputs of the same shapes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapeGroup {
     /// Framework name.
     pub name: String,
@@ -99,37 +92,35 @@ pub struct ShapeGroup {
     /// Memory allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,
     /// Matrix operations.
-    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Matrix operations per second of device time, or of host time where no device was traced; absent where there are
     /// none or no time was measured.
     pub flops_per_second: Option<FlopsPerSecond>,
     /// Time of the device work it launched itself; absent where no device was traced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_ns: Option<Nanos>,
     /// Element type of its first input; absent where it is not recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
     /// Least traffic: every input read and every output written once; absent where the shapes do not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// That traffic per second of device time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<BytesPerSecond>,
     /// Least device time that its work and its traffic allow; absent where the device or the work is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub roofline_ns: Option<Nanos>,
     /// Which of the two sets it: `compute` or `memory`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
     /// Roofline time over device time; absent where it would exceed 1, because then the work is not what the shapes say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub roofline_share: Option<f64>,
 }
 
 /// Operators grouped in other ways than by name. Each list holds every call once, longest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorGroups {
     /// By the class of the module they ran in.
     pub by_class: Vec<ClassGroup>,

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DType, Flops, Nanos, Stage};
+use crate::{Bytes, DType, Flops, JsonSchema, Nanos, Stage};
 
 /// How the inputs were run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileSettings {
     /// Runs of one input within an epoch, warm-up left out.
     pub repeats: u32,
@@ -19,13 +18,11 @@ pub struct ProfileSettings {
     /// Seed of what was drawn at random; absent when nothing was.
     pub seed: Option<u64>,
     /// Element type the weights are kept in; absent when the source does not say. `peak.dtype` is that of the arithmetic.
-    #[serde(default)]
     pub weights_dtype: Option<DType>,
 }
 
 /// What is known of one input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputFacts {
     /// Name, as in `samples[].input`.
     pub name: String,
@@ -51,28 +48,25 @@ fn one() -> u64 {
 }
 
 /// Rates a user of the model sees. All are derived from medians; absent where the run does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// Time to the first token: the median prefill.
     pub ttft_ns: Option<Nanos>,
     /// Time of each further token.
     pub time_per_output_token_ns: Option<Nanos>,
     /// Tokens decoded per second of decode.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub decode_tokens_per_second: Option<f64>,
     /// Tokens generated, the first included, per second of prefill and decode.
-    #[serde(default)]
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub end_to_end_tokens_per_second: Option<f64>,
     /// Prompt tokens per second of prefill.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub prefill_tokens_per_second: Option<f64>,
 }
 
 /// Where a mixture of experts sent the tokens of one stage: recorded in the profiled pass, each input once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoutingCounts {
     /// Path of the module that holds the experts.
     pub path: String,
@@ -83,8 +77,7 @@ pub struct RoutingCounts {
 }
 
 /// A part of the network that takes time, repeated layers taken together. Cost centres do not overlap.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostCentre {
     /// Module path with `*` for the number of a layer.
     pub module: String,
@@ -95,12 +88,11 @@ pub struct CostCentre {
     /// Time of its operators in the profiled pass.
     pub total_ns: Nanos,
     /// The same as a share of all operators.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
     /// Roofline time of its operators; absent where it is not known for all of them.
     pub speed_of_light_ns: Option<Nanos>,
     /// Matrix operations.
-    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Memory its operators allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeviceId, Nanos, Stage, Statistics};
+use crate::{DeviceId, JsonSchema, Nanos, Stage, Statistics};
 
 /// One rank.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSummary {
     /// Its number.
     pub rank: u32,
@@ -19,8 +18,7 @@ pub struct RankSummary {
 }
 
 /// How far ranks are apart in one stage, by their medians.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSkew {
     /// The stage.
     pub stage: Stage,
@@ -29,13 +27,12 @@ pub struct RankSkew {
     /// The rank that took least.
     pub fastest: u32,
     /// How much longer the slowest took, as a share of the fastest.
-    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    #[schemars(range(min = 0.0))]
     pub share: f64,
 }
 
 /// When ranks reach the collectives they share. Their clocks are compared by the ends of these collectives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankArrivals {
     /// Collectives that were found on every rank here.
     pub collectives: u64,
@@ -46,8 +43,7 @@ pub struct RankArrivals {
 }
 
 /// How one rank reaches the collectives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankArrival {
     /// Its number.
     pub rank: u32,
@@ -56,6 +52,6 @@ pub struct RankArrival {
     /// Time it is in collectives that another rank here has not reached yet.
     pub waited_ns: Nanos,
     /// That as a share of the rank's device time.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub waited_share: Option<f64>,
 }

@@ -2,11 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::{KernelSummary, Nanos, OperatorSummary};
+use crate::{JsonSchema, KernelSummary, Nanos, OperatorSummary};
 
 /// A row as it is written.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Ranked<T> {
     #[serde(flatten)]
     row: T,

@@ -4,31 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClockId, DeviceId, Nanos};
-
-/// One instance of an NVTX range.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RegionRecord {
-    /// Names from the outermost range to this one. Names may contain `::`, so this list is the identity.
-    pub segments: Vec<String>,
-    /// NVTX domain; absent for the default domain.
-    pub domain: Option<String>,
-    /// Process and thread that opened it.
-    pub process: Option<u32>,
-    /// Thread that opened it.
-    pub thread: Option<u32>,
-    /// Clock of the times.
-    pub clock: ClockId,
-    /// Opened.
-    pub start_ns: Nanos,
-    /// Closed; absent when the trace ended first.
-    pub end_ns: Option<Nanos>,
-}
+use crate::{DeviceId, JsonSchema, Nanos};
 
 /// All instances of one region in one process on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionSummary {
     /// `[domain@]A::A1`, for display only.
     pub path: String,

@@ -2,25 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{DeviceTime, Nanos, Remark};
+use crate::{DeviceTime, JsonSchema, Nanos, Remark, SchemaTag};
 
 /// One cause of the critical path: the chain of calls, latencies and device work that sets the time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticalPathPart {
     /// What it is, such as `GEMM kernels` or `host synchronisation`.
     pub cause: Remark,
     /// How long of the path.
     pub ns: Nanos,
     /// The same as a share of the path.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
 }
 
 /// Which run the figures of a replay are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayBasis {
     /// The plain run: host time of the traced pass is scaled until the replay takes what the plain run took.
@@ -30,8 +27,7 @@ pub enum ReplayBasis {
 }
 
 /// How well the replay gives back the recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplaySummary {
     /// Recorded time of all stages, or of all devices where there are none; absent where the replay is refused.
     pub measured_ns: Option<Nanos>,
@@ -40,21 +36,17 @@ pub struct ReplaySummary {
     /// How far the replay is off, as a share of the recorded time.
     pub residual: Option<f64>,
     /// The run that savings are of.
-    #[serde(default)]
     pub basis: Option<ReplayBasis>,
     /// Time of that run; savings are shares of it.
-    #[serde(default)]
     pub basis_ns: Option<Nanos>,
     /// What all findings with a change would save together: one replay with all changes, never a sum.
-    #[serde(default)]
     pub together_ns: Option<Nanos>,
     /// Why there is no replay.
     pub refused: Option<Remark>,
 }
 
 /// A change that was replayed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayedChange {
     /// As it was asked for, such as `--cuda-graphs`.
     pub change: String,
@@ -63,8 +55,7 @@ pub struct ReplayedChange {
 }
 
 /// One side of a what-if.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayedTime {
     /// Time of all stages, or of all devices where there are none.
     pub time_ns: Nanos,
@@ -75,8 +66,7 @@ pub struct ReplayedTime {
 }
 
 /// `whatif --json`: the time of a run under changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// `llm-perf/whatif/1`.
     pub schema: SchemaTag<Self>,
@@ -100,8 +90,4 @@ pub struct WhatIf {
     pub saves_share: Option<f64>,
     /// What else has to be known to read the figures.
     pub notes: Vec<Remark>,
-}
-
-impl Document for WhatIf {
-    const SCHEMA: SchemaName = SchemaName::new("whatif", 1);
 }

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Flops, Nanos, Remark, Statistics};
+use crate::{Bytes, Flops, JsonSchema, Nanos, Remark, Statistics};
 
 /// Steps of a trace, with the time each takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steps {
     /// What marks them.
     pub basis: StepBasis,
@@ -19,8 +18,7 @@ pub struct Steps {
 }
 
 /// What marks steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepBasis {
     /// Annotations of a serving engine.
@@ -38,21 +36,17 @@ pub enum StepBasis {
 }
 
 /// One step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepSummary {
     /// Its annotation, or its number.
     pub name: String,
     /// `prefill`, `decode`, `mixed`, `verify` or `draft` where the engine says; absent where nothing does.
     pub label: Option<StepLabel>,
     /// When the host starts to prepare it, on the clock of the trace.
-    #[serde(default)]
     pub start_ns: Option<Nanos>,
     /// When its first work starts on the device; absent without work.
-    #[serde(default)]
     pub device_start_ns: Option<Nanos>,
     /// When its last work ends.
-    #[serde(default)]
     pub device_end_ns: Option<Nanos>,
     /// Time on the host.
     pub host_ns: Nanos,
@@ -66,36 +60,31 @@ pub struct StepSummary {
     /// The batch, where the engine says.
     pub batch: Option<StepBatch>,
     /// Tokens that its kernels process, with those that pad the batch; absent where nothing tells.
-    #[serde(default)]
     pub processed_tokens: Option<u64>,
     /// Modelled work; absent where the model, or the context of a sequence, is not known.
-    #[serde(default)]
     pub work: Option<StepWork>,
 }
 
 /// Modelled work of a step, and what share of the device's peak rates it used in the step's wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepWork {
     /// Matrix operations.
-    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Bytes that must move.
     pub bytes: Bytes,
     /// Roofline time; absent where the device is not known, or was quicker, which means that the model does not fit.
     pub roofline_ns: Option<Nanos>,
     /// Share of the peak rate; absent without one, and where it cannot be true.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mfu: Option<f64>,
     /// Share of the peak bandwidth; absent without one, and where it cannot be true.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mbu: Option<f64>,
 }
 
 crate::named! {
     /// What a step does, as its engine says.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum StepLabel {
         /// Prompts alone.
@@ -112,8 +101,7 @@ crate::named! {
 }
 
 /// The batch of a step, as a serving engine annotates it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepBatch {
     /// Tokens processed; absent where some of them may be rejected or are counted elsewhere.
     pub tokens: Option<u64>,
@@ -124,8 +112,7 @@ pub struct StepBatch {
 }
 
 /// Some sequences of a step. Sums are over the sequences; absent where the engine does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepGroup {
     /// How many.
     pub sequences: u64,
@@ -159,8 +146,7 @@ impl StepGroup {
 }
 
 /// What kind of run a trace shows, and by what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunKind {
     /// The kind.
     pub kind: RunKindName,
@@ -170,8 +156,7 @@ pub struct RunKind {
 
 crate::named! {
     /// Kinds of runs.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum RunKindName {
         /// Gradients are computed.

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Base, Facts, Nanos, Origin, QualityCounter, RankArrivals, RankSkew, RankSummary, Severity, Stage, Statistics,
-    Steps, Throughput, Variance,
+    Base, Facts, JsonSchema, Nanos, Origin, QualityCounter, RankArrivals, RankSkew, RankSummary, Severity, Stage,
+    Statistics, Steps, Throughput, Variance,
 };
 
 /// Whole-run figures. What the source does not record is `null`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Wall time of the measured part.
     pub wall_ns: Option<Nanos>,
@@ -26,8 +25,7 @@ pub struct Totals {
 }
 
 /// One stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageSummary {
     /// Which.
     pub name: Stage,
@@ -46,25 +44,22 @@ pub struct StageSummary {
     /// Tokens processed: prompt tokens for prefill, generated tokens for decode.
     pub tokens: Option<u64>,
     /// Model FLOPs over time and dense peak.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mfu: Option<f64>,
     /// Bytes that must move over time and peak bandwidth.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mbu: Option<f64>,
     /// How the times were obtained.
     pub origin: Origin,
     /// Roofline time of its work on this device, all instances together; absent where the work or the device is not
     /// known, and for nested stages.
-    #[serde(default)]
     pub speed_of_light_ns: Option<Nanos>,
     /// What it took beyond that, as far as causes are known: the sum of its rows in `lost_time`.
-    #[serde(default)]
     pub lost_ns: Option<Nanos>,
 }
 
 /// One timed instance of a stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Stage.
     pub stage: Stage,
@@ -83,8 +78,7 @@ pub struct Sample {
 }
 
 /// Statistics over samples, warm-up left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Aggregates {
     /// Milliseconds per stage instance.
     #[serde(default)]
@@ -92,8 +86,7 @@ pub struct Aggregates {
 }
 
 /// What measuring cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// Time without a profiler.
     pub baseline_ns: Option<Nanos>,
@@ -102,22 +95,19 @@ pub struct Overhead {
     /// How much longer, as a share of the baseline; negative when noise made the profiled run faster.
     pub share: Option<f64>,
     /// How much longer the slower of two runs without a profiler took, as a share of the faster; absent with one.
-    #[serde(default)]
     pub baseline_spread: Option<f64>,
 }
 
 /// Everything that was timed.
 ///
 /// Holds: a device is busy for at most the wall time around it. What would break that is absent, with a counter.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// Whole-run figures.
     pub totals: Totals,
     /// Stages, parents before children.
     pub stages: Vec<StageSummary>,
     /// Steps, whatever they do; absent where nothing marks any.
-    #[serde(default)]
     pub steps: Option<Steps>,
     /// Raw samples.
     pub samples: Vec<Sample>,
@@ -132,7 +122,6 @@ pub struct Times {
     #[serde(default)]
     pub variance: Variance,
     /// Time loading the model took, before anything else here; absent when the source does not say.
-    #[serde(default)]
     pub load_ns: Option<Nanos>,
     /// Ranks side by side; empty for a run of one.
     #[serde(default)]
@@ -141,7 +130,6 @@ pub struct Times {
     #[serde(default)]
     pub rank_skew: Vec<RankSkew>,
     /// Which rank reaches collectives last; absent where ranks were not recorded side by side, or cannot be compared.
-    #[serde(default)]
     pub rank_arrivals: Option<RankArrivals>,
 }
 

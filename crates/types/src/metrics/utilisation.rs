@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, BytesPerSecond, DType, FlopCheck, Flops, FlopsPerSecond, Hardware, Stage};
+use crate::{Bytes, BytesPerSecond, DType, FlopCheck, Flops, FlopsPerSecond, Hardware, JsonSchema, Stage};
 
 /// The peaks utilisation is relative to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakUsed {
     /// Dense rate.
     pub flops: FlopsPerSecond,
@@ -30,11 +29,9 @@ impl PeakUsed {
 }
 
 /// Exact work: of one stage, each input once, or of a module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// Matrix operations.
-    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Bytes that must move.
     pub bytes: Bytes,
@@ -43,11 +40,10 @@ pub struct Work {
 /// Utilisation of the run and of its stages.
 ///
 /// Holds: every share is between 0 and 1. What would break that is absent, and a finding says what must be wrong.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Utilisation {
     /// Utilisation of the whole run.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mfu_model_level: Option<f64>,
     /// Utilisation per stage; `null` where it cannot be told.
     pub mfu_per_stage: BTreeMap<Stage, Option<f64>>,
@@ -59,8 +55,7 @@ pub struct Utilisation {
     /// Exact work per stage; empty when the model is not known.
     pub work_per_stage: BTreeMap<Stage, Work>,
     /// Bandwidth utilisation of the whole run.
-    #[serde(default)]
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mbu_model_level: Option<f64>,
     /// The analytic model beside a FLOP counter; empty when nobody asked.
     #[serde(default)]

@@ -1,15 +1,12 @@
 //! What one operation, module or stage costs: operations and bytes, each in named parts.
 
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul};
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Flops};
+use crate::sums::{additive, fieldwise_add, fieldwise_multiply};
+use crate::{Bytes, Flops, JsonSchema};
 
 /// Bytes that must move through device memory, by what they are. The total is their sum and nothing else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     /// Parameters read.
     pub weights: Bytes,
@@ -24,8 +21,7 @@ pub struct Traffic {
 }
 
 /// Operations and traffic. Matrix and vector work are counted apart, because different units of the device do them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Operations of matrix products, convolutions and attention products.
     pub flops_matrix: Flops,
@@ -61,65 +57,17 @@ impl Cost {
     }
 }
 
-impl Add for Traffic {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            weights: self.weights + other.weights,
-            activations_in: self.activations_in + other.activations_in,
-            activations_out: self.activations_out + other.activations_out,
-            kv_read: self.kv_read + other.kv_read,
-            kv_write: self.kv_write + other.kv_write,
-        }
-    }
+fieldwise_add! {
+    Traffic { weights, activations_in, activations_out, kv_read, kv_write }
+    Cost { flops_matrix, flops_vector, bytes }
 }
 
-impl Mul<u64> for Traffic {
-    type Output = Self;
-    fn mul(self, times: u64) -> Self {
-        Self {
-            weights: self.weights * times,
-            activations_in: self.activations_in * times,
-            activations_out: self.activations_out * times,
-            kv_read: self.kv_read * times,
-            kv_write: self.kv_write * times,
-        }
-    }
+fieldwise_multiply! {
+    Traffic { weights, activations_in, activations_out, kv_read, kv_write }
+    Cost { flops_matrix, flops_vector, bytes }
 }
 
-impl Add for Cost {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            flops_matrix: self.flops_matrix + other.flops_matrix,
-            flops_vector: self.flops_vector + other.flops_vector,
-            bytes: self.bytes + other.bytes,
-        }
-    }
-}
-
-impl AddAssign for Cost {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Mul<u64> for Cost {
-    type Output = Self;
-    fn mul(self, times: u64) -> Self {
-        Self {
-            flops_matrix: self.flops_matrix * times,
-            flops_vector: self.flops_vector * times,
-            bytes: self.bytes * times,
-        }
-    }
-}
-
-impl Sum for Cost {
-    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
-        costs.fold(Self::ZERO, Add::add)
-    }
-}
+additive!(Cost);
 
 #[cfg(test)]
 mod tests {

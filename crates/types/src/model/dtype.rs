@@ -1,14 +1,14 @@
 //! Element types of tensors and of hardware rates.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::JsonSchema;
+
 crate::named! {
     /// How one element is stored, or in which format a unit of the device multiplies.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum DType {
         /// IEEE double.
@@ -67,12 +67,6 @@ impl DType {
     pub fn bytes_for(self, elements: u64) -> crate::Bytes {
         let bytes = (u128::from(elements) * u128::from(self.bits())).div_ceil(8);
         crate::Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
-    }
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

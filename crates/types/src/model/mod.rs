@@ -1,7 +1,13 @@
 //! What a model is made of and asked to do.
 
-pub(crate) mod cost;
-pub(crate) mod dtype;
-pub(crate) mod op;
-pub(crate) mod rotary;
-pub(crate) mod workload;
+mod cost;
+mod dtype;
+mod op;
+mod rotary;
+mod workload;
+
+pub use cost::*;
+pub use dtype::*;
+pub use op::*;
+pub use rotary::*;
+pub use workload::*;

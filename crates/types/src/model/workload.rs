@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::DType;
+use crate::{DType, JsonSchema};
 
 /// How attention is computed; decides what is materialised and which blocks are skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AttentionKind {
     /// Scores written to memory, the full square computed.
@@ -16,8 +15,7 @@ pub enum AttentionKind {
 }
 
 /// For which positions of the prompt the head computes logits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogitsKind {
     /// Every position, as the published DeepSeek-OCR does.
@@ -27,8 +25,7 @@ pub enum LogitsKind {
 }
 
 /// How tokens spread over experts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RoutingKind {
     /// Every expert is as likely as any other, independently for each token.
@@ -36,8 +33,7 @@ pub enum RoutingKind {
 }
 
 /// What the pages look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
     /// Mostly running text.
@@ -53,8 +49,7 @@ pub enum PageKind {
 }
 
 /// The image part of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ImageWorkload {
     /// Side of the padded global view, in pixels.
     pub base_size: u64,
@@ -65,35 +60,28 @@ pub struct ImageWorkload {
     /// Tokens the image takes in the prompt, by the model's own rule.
     pub image_tokens: u64,
     /// Pixels across and down that the picture is resized to, for models that take pictures of any shape.
-    #[serde(default)]
     pub pixels: Option<[u64; 2]>,
 }
 
 /// How weights and the cache are stored where that is not the workload's own element type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Quantisation {
     /// Element type of the decoder's matrices; absent: the workload's.
-    #[serde(default)]
     pub weights: Option<DType>,
     /// Neighbours in a row that share a scale; absent: the whole row shares one.
-    #[serde(default)]
     pub group: Option<u64>,
     /// Whether a zero point, stored like the weights, stands beside every scale.
     #[serde(default)]
     pub zero_points: bool,
     /// Element type activations are turned into for a product with such weights; absent: weights are turned back instead.
-    #[serde(default)]
     pub activations: Option<DType>,
     /// Element type of the cache; absent: the workload's.
-    #[serde(default)]
     pub kv: Option<DType>,
 }
 
 /// Over how many devices the model is spread, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
     /// Devices that share every matrix, by heads and inner width.
@@ -140,8 +128,7 @@ impl Parallel {
 }
 
 /// One workload, resolved: every derived quantity is filled in and consistent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Name of the profile it started from.
     pub profile_id: String,

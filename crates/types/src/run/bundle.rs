@@ -4,25 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
-use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{Bytes, JsonSchema, SchemaTag};
 
 /// One file of a bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BundleFile {
     /// Path relative to the run folder, with forward slashes.
     pub path: String,
     /// Size.
     pub bytes: Bytes,
     /// SHA-256 of the content, in lowercase hexadecimal.
-    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub sha256: String,
 }
 
 /// A file of the run that is not in the bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutFile {
     /// Its path, relative to the run folder; its name, for a file that lies elsewhere.
     pub path: String,
@@ -33,8 +30,7 @@ pub struct LeftOutFile {
 }
 
 /// What was done to a run so that it can be shown to others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Redaction {
     /// How the hash in `redacted-KIND-HASH` is made of the value it stands for. The salt is drawn for each bundle and kept
     /// nowhere: equal values stay equal within a bundle, and nobody can find a value by trying likely ones.
@@ -44,8 +40,7 @@ pub struct Redaction {
 }
 
 /// The index of a bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BundleIndex {
     /// `llm-perf/bundle/1`.
     pub schema: SchemaTag<Self>,
@@ -81,8 +76,4 @@ impl BundleIndex {
     pub fn total(&self) -> Option<Bytes> {
         self.members().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes.get())).map(Bytes::new)
     }
-}
-
-impl Document for BundleIndex {
-    const SCHEMA: SchemaName = SchemaName::new("bundle", 1);
 }

@@ -3,9 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::JsonSchema;
+
 /// What kind of NVTX range a region is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RegionStyle {
     /// Pushed and popped on one thread: regions nest.
@@ -17,8 +18,7 @@ pub enum RegionStyle {
 
 crate::named! {
     /// How a profiler gets more counters than one pass has room for.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum ReplayMode {
         /// Every kernel is run again until all counters are read.
@@ -33,50 +33,43 @@ crate::named! {
     }
 }
 
-/// Which form of a kernel's name a filter is compared with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KernelNameBase {
-    /// The function alone: no namespaces, template arguments or parameters.
-    #[default]
-    Function,
-    /// The whole demangled signature, as it is printed.
-    Demangled,
-    /// The name as in the object file. Pages do not show it, so that only the profiler can compare with it.
-    Mangled,
+crate::named! {
+    /// Which form of a kernel's name a filter is compared with.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum KernelNameBase {
+        /// The function alone: no namespaces, template arguments or parameters.
+        #[default]
+        Function = "function",
+        /// The whole demangled signature, as it is printed.
+        Demangled = "demangled",
+        /// The name as in the object file. Pages do not show it, so that only the profiler can compare with it.
+        Mangled = "mangled",
+    }
 }
 
-/// What records the timeline of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Collector {
-    /// Whichever works here: our own first.
-    #[default]
-    Auto,
-    /// Our own library, loaded into the program.
-    Inject,
-    /// Nsight Systems.
-    Nsys,
-    /// Our own, and Nsight Systems in a run of its own.
-    Both,
-    /// Nothing.
-    None,
+crate::named! {
+    /// What records the timeline of a program.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Collector {
+        /// Whichever works here: our own first.
+        #[default]
+        Auto = "auto",
+        /// Our own library, loaded into the program.
+        Inject = "inject",
+        /// Nsight Systems.
+        Nsys = "nsys",
+        /// Our own, and Nsight Systems in a run of its own.
+        Both = "both",
+        /// Nothing.
+        None = "none",
+    }
 }
 
 impl ReplayMode {
     /// Whether one result is a whole range rather than one kernel.
     pub const fn measures_ranges(self) -> bool {
         matches!(self, Self::Range | Self::AppRange)
-    }
-}
-
-impl KernelNameBase {
-    /// As the profiler and the configuration spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Function => "function",
-            Self::Demangled => "demangled",
-            Self::Mangled => "mangled",
-        }
     }
 }
 
@@ -131,7 +124,7 @@ mod tests {
         for mode in ReplayMode::ALL {
             assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
         }
-        for base in [KernelNameBase::Function, KernelNameBase::Demangled, KernelNameBase::Mangled] {
+        for base in KernelNameBase::ALL {
             assert_eq!(serde_json::to_value(base).unwrap(), base.name());
         }
     }

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, Stage};
+use crate::{Bytes, JsonSchema, SchemaTag, Stage};
 
 /// One pass, as it is planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedPass {
     /// Its name, which is also that of the step in the manifest.
     pub name: String,
@@ -18,8 +16,7 @@ pub struct PlannedPass {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeepPlan {
     /// `llm-perf/deep-plan/1`.
     pub schema: SchemaTag<Self>,
@@ -43,8 +40,4 @@ pub struct DeepPlan {
     pub passes: Vec<PlannedPass>,
     /// What the mode or the machine leaves out.
     pub left_out: Vec<String>,
-}
-
-impl Document for DeepPlan {
-    const SCHEMA: SchemaName = SchemaName::new("deep-plan", 1);
 }

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, InputDigest};
+use crate::{Bytes, InputDigest, JsonSchema, SchemaTag};
 
 /// One image; for a network that is fed random pictures, one batch of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputImage {
     /// Name, as in `samples[].input` of the metrics.
     pub name: String,
@@ -31,8 +29,7 @@ pub struct InputImage {
 }
 
 /// One prompt without a picture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputPrompt {
     /// Name, as in `samples[].input` of the metrics.
     pub name: String,
@@ -54,8 +51,7 @@ pub struct InputPrompt {
 }
 
 /// What a file was to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputRole {
     /// The program that was run.
@@ -67,8 +63,7 @@ pub enum InputRole {
 }
 
 /// A command that was run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputCommand {
     /// The program, as given.
     pub program: String,
@@ -79,8 +74,7 @@ pub struct InputCommand {
 }
 
 /// A file a run was given that is neither an image nor a prompt; a folder, where a command names one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputFile {
     /// What it was to the run.
     pub role: InputRole,
@@ -91,10 +85,9 @@ pub struct InputFile {
     /// Size; absent for a folder.
     pub bytes: Option<Bytes>,
     /// BLAKE3 of the content; absent where `problem` says why.
-    #[serde(default)]
     pub blake3: Option<String>,
     /// SHA-256 of it, which runs had before they had BLAKE3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// Why it was not hashed.
     pub problem: Option<String>,
@@ -108,8 +101,7 @@ impl InputFile {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputSet {
     /// `llm-perf/inputs/1`.
     pub schema: SchemaTag<Self>,
@@ -126,7 +118,6 @@ pub struct InputSet {
     #[serde(default)]
     pub prompts: Vec<InputPrompt>,
     /// The command that was run; absent where a model was, and where files were read.
-    #[serde(default)]
     pub command: Option<InputCommand>,
     /// The command's files, or those that were read.
     #[serde(default)]
@@ -147,8 +138,4 @@ impl InputSet {
             files,
         }
     }
-}
-
-impl Document for InputSet {
-    const SCHEMA: SchemaName = SchemaName::new("inputs", 1);
 }

@@ -2,13 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, Redaction};
+use crate::{Bytes, JsonSchema, Redaction, SchemaTag};
 
 /// How a run stands. Only what has happened is said: a run that was killed still says `running`, and readers find out
 /// from `process` that nobody is running it any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// Begun, not ended.
@@ -22,8 +20,7 @@ pub enum RunStatus {
 }
 
 /// Enough to tell whether the process of a run is still alive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessIdentity {
     /// Process id.
     pub pid: u32,
@@ -32,29 +29,26 @@ pub struct ProcessIdentity {
     /// Identifier of the boot the process id belongs to.
     pub boot_id: Option<String>,
     /// The process id namespace, such as `pid:[4026531836]`; a process id says nothing outside its own container.
-    #[serde(default)]
     pub pid_namespace: Option<String>,
 }
 
 /// One file of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
     /// Path relative to the run folder, with forward slashes.
     pub path: String,
     /// Size.
     pub bytes: Bytes,
     /// SHA-256 of the content, in lowercase hexadecimal.
-    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9a-f]{64}$")))]
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub sha256: String,
     /// Schema of the content, for JSON documents of ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
 }
 
 /// One step of a run that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepRecord {
     /// Its name.
     pub name: String,
@@ -63,8 +57,7 @@ pub struct StepRecord {
 }
 
 /// The manifest of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunManifest {
     /// `llm-perf/manifest/1`.
     pub schema: SchemaTag<Self>,
@@ -98,7 +91,7 @@ pub struct RunManifest {
     #[serde(default)]
     pub files: Vec<Artifact>,
     /// What `pack --redact` did to the run; absent where nothing was redacted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,
 }
 
@@ -108,8 +101,4 @@ impl RunManifest {
         let is_command = |word: &String| word == "--" || word == "--command" || word.starts_with("--command=");
         if self.verb == "profile" && self.command.iter().any(is_command) { "command" } else { &self.verb }
     }
-}
-
-impl Document for RunManifest {
-    const SCHEMA: SchemaName = SchemaName::new("manifest", 1);
 }

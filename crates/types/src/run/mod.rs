@@ -1,10 +1,19 @@
 //! The run folder: what is in it, how it was made, whether it holds.
 
-pub(crate) mod bundle;
-pub(crate) mod capture;
-pub(crate) mod deep_plan;
-pub(crate) mod input_digest;
-pub(crate) mod inputs;
-pub(crate) mod manifest;
-pub(crate) mod runs;
-pub(crate) mod validation;
+mod bundle;
+mod capture;
+mod deep_plan;
+mod input_digest;
+mod inputs;
+mod manifest;
+mod runs;
+mod validation;
+
+pub use bundle::*;
+pub use capture::*;
+pub use deep_plan::*;
+pub use input_digest::*;
+pub use inputs::*;
+pub use manifest::*;
+pub use runs::*;
+pub use validation::*;

@@ -2,32 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Artifact, Bytes, StepRecord};
+use crate::{Artifact, Bytes, JsonSchema, SchemaTag, StepRecord};
 
-/// How a run stands, as a reader finds it. A manifest can only say `running`; whether anybody still runs it is found out
-/// when it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum RunState {
-    /// Everything asked for is there.
-    Complete,
-    /// Ended, but something asked for is missing.
-    Partial,
-    /// Ended without a result.
-    Failed,
-    /// Begun, not ended, and its process is alive (or cannot be seen from here; `reasons` then says so).
-    Running,
-    /// Begun, not ended, and its process is gone.
-    Interrupted,
-    /// Its manifest is missing or cannot be read.
-    Unreadable,
+crate::named! {
+    /// How a run stands, as a reader finds it. A manifest can only say `running`; whether anybody still runs it is found out
+    /// when it is read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RunState {
+        /// Everything asked for is there.
+        Complete = "complete",
+        /// Ended, but something asked for is missing.
+        Partial = "partial",
+        /// Ended without a result.
+        Failed = "failed",
+        /// Begun, not ended, and its process is alive (or cannot be seen from here; `reasons` then says so).
+        Running = "running",
+        /// Begun, not ended, and its process is gone.
+        Interrupted = "interrupted",
+        /// Its manifest is missing or cannot be read.
+        Unreadable = "unreadable",
+    }
 }
 
 /// One run in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunListing {
     /// Name of its folder, which is how it is asked for.
     pub id: String,
@@ -54,8 +53,7 @@ pub struct RunListing {
 }
 
 /// The runs beneath a folder, newest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunList {
     /// `llm-perf/runs/1`.
     pub schema: SchemaTag<Self>,
@@ -66,8 +64,7 @@ pub struct RunList {
 }
 
 /// One run in detail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDetail {
     /// `llm-perf/run/1`.
     pub schema: SchemaTag<Self>,
@@ -86,8 +83,7 @@ pub struct RunDetail {
 }
 
 /// How the files of a run compare with its manifest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     /// Number of files compared.
     pub checked: u64,
@@ -98,8 +94,7 @@ pub struct Verification {
 }
 
 /// One file that is not as the manifest lists it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileProblem {
     /// Path as listed.
     pub path: String,
@@ -109,27 +104,20 @@ pub struct FileProblem {
     pub detail: String,
 }
 
-/// In which way a file is not as listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FileProblemKind {
-    /// Not there.
-    Missing,
-    /// There, with another content.
-    Changed,
-    /// There, but cannot be read.
-    Unreadable,
-    /// Not looked at, because the listed path leaves the run folder or is no plain file.
-    Refused,
-}
-
-impl Document for RunList {
-    const SCHEMA: SchemaName = SchemaName::new("runs", 1);
-}
-
-impl Document for RunDetail {
-    const SCHEMA: SchemaName = SchemaName::new("run", 1);
+crate::named! {
+    /// In which way a file is not as listed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FileProblemKind {
+        /// Not there.
+        Missing = "missing",
+        /// There, with another content.
+        Changed = "changed",
+        /// There, but cannot be read.
+        Unreadable = "unreadable",
+        /// Not looked at, because the listed path leaves the run folder or is no plain file.
+        Refused = "refused",
+    }
 }
 
 impl Verification {

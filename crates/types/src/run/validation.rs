@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{JsonSchema, SchemaTag};
 
 /// One kind of document the tool writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchemaListing {
     /// Name and version, as in the `schema` field of such a document.
     pub name: String,
@@ -15,8 +14,7 @@ pub struct SchemaListing {
 }
 
 /// Every kind of document the tool writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchemaList {
     /// `llm-perf/schemas/1`.
     pub schema: SchemaTag<Self>,
@@ -25,8 +23,7 @@ pub struct SchemaList {
 }
 
 /// Whether a file is what its `schema` field says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValidationVerdict {
     /// It is.
@@ -38,8 +35,7 @@ pub enum ValidationVerdict {
 }
 
 /// One place where a document does not follow its schema.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) of the offending value; empty for the document itself.
     pub pointer: String,
@@ -48,8 +44,7 @@ pub struct Violation {
 }
 
 /// What was found about one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileValidation {
     /// The file, as it was named; `-` is standard input.
     pub file: String,
@@ -66,19 +61,10 @@ pub struct FileValidation {
 }
 
 /// What was found about all files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValidationReport {
     /// `llm-perf/validation/1`.
     pub schema: SchemaTag<Self>,
     /// One entry per file, in the order given.
     pub files: Vec<FileValidation>,
-}
-
-impl Document for SchemaList {
-    const SCHEMA: SchemaName = SchemaName::new("schemas", 1);
-}
-
-impl Document for ValidationReport {
-    const SCHEMA: SchemaName = SchemaName::new("validation", 1);
 }

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, ForecastRange, ModelSpec, Objective, Origin};
+use crate::{Bytes, ForecastRange, JsonSchema, ModelSpec, Objective, Origin, SchemaTag};
 
 /// A latency of many requests, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyForecast {
     /// Arithmetic mean.
     pub mean: ForecastRange,
@@ -18,8 +16,7 @@ pub struct LatencyForecast {
 }
 
 /// What a load comes to on a server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFigures {
     /// Time to first token.
     pub ttft_ms: LatencyForecast,
@@ -38,7 +35,6 @@ pub struct LoadFigures {
     /// Requests a second.
     pub request_throughput: ForecastRange,
     /// Share of the requests that the server accepts which meet the objective; absent without one.
-    #[serde(default)]
     pub goodput_share: Option<ForecastRange>,
     /// Most of the KV blocks in use at once, as a share.
     pub kv_peak: ForecastRange,
@@ -51,8 +47,7 @@ pub struct LoadFigures {
 }
 
 /// The server that is simulated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatedServer {
     /// Catalogue name of the device.
     pub hardware: String,
@@ -64,10 +59,8 @@ pub struct SimulatedServer {
     #[serde(default = "one")]
     pub servers: u64,
     /// `round-robin` or `least-loaded`: the server that a request goes to; absent for a single one.
-    #[serde(default)]
     pub router: Option<String>,
     /// Servers that decode what the others prefill; absent where each does both.
-    #[serde(default)]
     pub decoding: Option<DecodingServers>,
     /// `vllm` or `sglang`.
     pub engine: String,
@@ -92,8 +85,7 @@ const fn one() -> u64 {
 }
 
 /// Servers that decode, apart from those that prefill.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DecodingServers {
     /// How many.
     pub servers: u64,
@@ -104,8 +96,7 @@ pub struct DecodingServers {
 }
 
 /// Steps that take alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StepKind {
     /// They only decode.
@@ -115,8 +106,7 @@ pub enum StepKind {
 }
 
 /// How much longer measured steps of a kind took on the device than forecast.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepResidual {
     /// What they do.
     pub kind: StepKind,
@@ -129,8 +119,7 @@ pub struct StepResidual {
 }
 
 /// How the requests of a load arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoadArrivals {
     /// At a rate.
@@ -177,8 +166,7 @@ impl LoadArrivals {
 }
 
 /// The load that is simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatedLoad {
     /// When requests arrive.
     pub arrivals: LoadArrivals,
@@ -194,13 +182,11 @@ pub struct SimulatedLoad {
     /// Tokens of all outputs.
     pub output_tokens: u64,
     /// The latencies that are acceptable.
-    #[serde(default)]
     pub objective: Option<Objective>,
 }
 
 /// What limits a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitedLatency {
     /// Time to first token.
@@ -220,8 +206,7 @@ pub enum LimitedLatency {
 
 /// The highest load of this kind that holds the objective: the one under the likely times, with the lowest and highest
 /// under other times. A low end of 0 says that under some of them no load holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HighestLoad {
     /// Requests a second of all replicas; absent for a load of so many at a time.
     pub requests_per_second: Option<ForecastRange>,
@@ -234,8 +219,7 @@ pub struct HighestLoad {
 }
 
 /// Energy of the devices, spread over tokens by the device time they take.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnergyForecast {
     /// Power of one device, watts.
     pub watts: f64,
@@ -248,8 +232,7 @@ pub struct EnergyForecast {
 }
 
 /// Price of the devices, spread over tokens by the device time they take.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PriceForecast {
     /// Price of one device for an hour, as given.
     pub per_device_hour: f64,
@@ -260,8 +243,7 @@ pub struct PriceForecast {
 }
 
 /// One of the servers, as it begins a step of the likely simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadMoment {
     /// Since the first request.
     pub at_ms: f64,
@@ -274,8 +256,7 @@ pub struct LoadMoment {
 }
 
 /// Latencies of a request as a client measured them, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredRequest {
     /// Time to first token.
     pub ttft_ms: f64,
@@ -286,8 +267,7 @@ pub struct MeasuredRequest {
 }
 
 /// A figure of a load as a client measured it, beside its forecast.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredFigure {
     /// Its key: `ttft_ms.mean`, ..., `output_throughput`.
     pub figure: String,
@@ -300,8 +280,7 @@ pub struct MeasuredFigure {
 }
 
 /// One request of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestForecast {
     /// When it is sent in the likely simulation, since the first; absent where it is refused.
     pub sent_ms: Option<f64>,
@@ -316,13 +295,11 @@ pub struct RequestForecast {
     /// End to end.
     pub e2el_ms: Option<ForecastRange>,
     /// As a client measured it; absent for a load that nobody sent.
-    #[serde(default)]
     pub measured: Option<MeasuredRequest>,
 }
 
 /// Something that a forecast of a load takes as given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityAssumption {
     /// Device times rest on the prior, because the device is not calibrated.
@@ -358,8 +335,7 @@ pub enum CapacityAssumption {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
     /// `llm-perf/capacity/1`.
     pub schema: SchemaTag<Self>,
@@ -370,7 +346,7 @@ pub struct Capacity {
     /// What device times rest on.
     pub basis: String,
     /// Share of the device time of typical steps that calibrated operations make up.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub calibrated_share: f64,
     /// Simulations that intervals of 90% rest on.
     pub simulations: u64,
@@ -407,8 +383,4 @@ pub struct Capacity {
     /// Whether device times are corrected by them: where the load or the server's limits were changed, and the device was not.
     #[serde(default)]
     pub is_corrected: bool,
-}
-
-impl Document for Capacity {
-    const SCHEMA: SchemaName = SchemaName::new("capacity", 1);
 }

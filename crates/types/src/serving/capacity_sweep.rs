@@ -3,15 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    CapacityAssumption, ForecastRange, HighestLoad, LoadFigures, ModelSpec, Objective, Origin, PriceForecast,
-    SimulatedLoad, SimulatedServer, SweepAxis,
+    CapacityAssumption, ForecastRange, HighestLoad, JsonSchema, LoadFigures, ModelSpec, Objective, Origin,
+    PriceForecast, SchemaTag, SimulatedLoad, SimulatedServer, SweepAxis,
 };
 
 /// What one layout makes of its load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayoutFigures {
     /// The server.
     pub server: SimulatedServer,
@@ -39,8 +37,7 @@ pub struct LayoutFigures {
 }
 
 /// One layout.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayoutPoint {
     /// Its number, from zero; the last axis changes fastest.
     pub point: u64,
@@ -55,8 +52,7 @@ pub struct LayoutPoint {
 }
 
 /// The document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacitySweep {
     /// `llm-perf/capacity-sweep/1`.
     pub schema: SchemaTag<Self>,
@@ -79,8 +75,4 @@ pub struct CapacitySweep {
     /// The layout that holds the rate of the load within the objective at the lowest price, or with the fewest devices; absent where
     /// layouts are under different loads.
     pub best: Option<u64>,
-}
-
-impl Document for CapacitySweep {
-    const SCHEMA: SchemaName = SchemaName::new("capacity-sweep", 1);
 }

@@ -20,7 +20,6 @@ pub struct RequestLogHeader {
     /// The clock of their times.
     pub clock: RequestClock,
     /// How long the load took.
-    #[serde(default)]
     pub duration_ns: Option<Nanos>,
     /// Whether requests list every chunk.
     #[serde(default = "yes")]

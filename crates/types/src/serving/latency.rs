@@ -4,11 +4,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Joules, Nanos};
+use crate::{Joules, JsonSchema, Nanos};
 
 /// The load on a server and how it was served.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServedLoad {
     /// Requests that were sent.
     pub requests: u64,
@@ -23,7 +22,6 @@ pub struct ServedLoad {
     /// Tokens of outputs, of requests that say.
     pub output_tokens: u64,
     /// Requests a second, as they were due.
-    #[serde(default)]
     pub request_rate: Option<f64>,
     /// Requests answered a second.
     pub request_throughput: Option<f64>,
@@ -42,19 +40,15 @@ pub struct ServedLoad {
     /// End to end.
     pub e2el: Option<Latency>,
     /// Requests that met the objective, where one was given.
-    #[serde(default)]
     pub goodput: Option<Goodput>,
     /// Energy of the GPUs meanwhile, where they are on the client's machine and count it.
-    #[serde(default)]
     pub energy: Option<LoadEnergy>,
     /// That energy per token of output.
-    #[serde(default)]
     pub joules_per_output_token: Option<Joules>,
 }
 
 /// Energy that GPUs took during a load, counted by themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadEnergy {
     /// Energy.
     pub joules: Joules,
@@ -63,8 +57,7 @@ pub struct LoadEnergy {
 }
 
 /// A distribution of latencies. Intervals are of 95%, resampled by request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Arithmetic mean.
     pub mean: Quantile,
@@ -77,13 +70,11 @@ pub struct Latency {
     /// Values it is of.
     pub n: u64,
     /// Means of the first and of the second half of the requests, which tell how steady the load was; absent for few.
-    #[serde(default)]
     pub halves_ns: Option<[Nanos; 2]>,
 }
 
 /// A figure of a distribution with its interval; absent where there are too few requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     /// The figure.
     pub ns: Nanos,
@@ -94,8 +85,7 @@ pub struct Quantile {
 }
 
 /// Requests that met an objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goodput {
     /// The objective.
     pub objective: Objective,
@@ -108,20 +98,15 @@ pub struct Goodput {
 }
 
 /// The longest latencies that are acceptable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Objective {
     /// Time to first token.
-    #[serde(default)]
     pub ttft_ns: Option<Nanos>,
     /// Time per output token.
-    #[serde(default)]
     pub tpot_ns: Option<Nanos>,
     /// Mean time between chunks of one request.
-    #[serde(default)]
     pub itl_ns: Option<Nanos>,
     /// End to end.
-    #[serde(default)]
     pub e2el_ns: Option<Nanos>,
 }
 

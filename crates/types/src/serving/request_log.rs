@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{JsonSchema, Nanos};
 
 /// What a client recorded of its requests, in the order of its file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestLog {
     /// What wrote it.
     pub source: RequestSource,
@@ -27,8 +26,7 @@ pub(super) const fn yes() -> bool {
 }
 
 /// What wrote a file of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestSource {
     /// `llm-perf serve`.
@@ -46,8 +44,7 @@ pub enum RequestSource {
 }
 
 /// What the times of requests are counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestClock {
     /// Unix time.
@@ -59,32 +56,24 @@ pub enum RequestClock {
 }
 
 /// One request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestRecord {
     /// Its id, as the client or the server names it.
-    #[serde(default)]
     pub id: Option<String>,
     /// When it was due, on the clock of the log; latencies are counted from here.
-    #[serde(default)]
     pub due_ns: Option<Nanos>,
     /// When the client sent it, on the same clock.
-    #[serde(default)]
     pub sent_ns: Option<Nanos>,
     /// When every chunk of the output arrived, since it was due; empty where it got none.
     #[serde(default)]
     pub chunks_ns: Vec<Nanos>,
     /// When the response ended, since it was due.
-    #[serde(default)]
     pub end_ns: Option<Nanos>,
     /// Tokens of the prompt.
-    #[serde(default)]
     pub input_tokens: Option<u64>,
     /// Tokens of the output.
-    #[serde(default)]
     pub output_tokens: Option<u64>,
     /// Why it failed; absent where it did not.
-    #[serde(default)]
     pub error: Option<String>,
 }
 

@@ -4,14 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::latency::ServedLoad;
 use super::request_log::{RequestClock, RequestSource};
-use crate::Nanos;
+use crate::sums::fieldwise_add;
+use crate::{JsonSchema, Nanos};
 
 /// A load on a server, and its requests one by one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Served {
     /// The load; absent where no requests are known.
-    #[serde(default)]
     pub serving: Option<Serving>,
     /// Every request, in the order of the client's file.
     #[serde(default)]
@@ -19,8 +18,7 @@ pub struct Served {
 }
 
 /// A load, as its client and the server's trace show it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Serving {
     /// What wrote the requests.
     pub source: RequestSource,
@@ -29,19 +27,15 @@ pub struct Serving {
     /// What the requests add up to.
     pub load: ServedLoad,
     /// The same of the load that was recorded, which the requests are of; absent where that is `load` itself.
-    #[serde(default)]
     pub recorded: Option<ServedLoad>,
     /// How requests were joined to steps; absent where no trace has steps.
-    #[serde(default)]
     pub join: Option<RequestJoin>,
     /// The parts of all joined requests, added up.
-    #[serde(default)]
     pub parts: Option<RequestParts>,
 }
 
 /// How requests and steps were joined.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestJoin {
     /// What is added to the client's times to get the trace's.
     pub offset_ns: Nanos,
@@ -61,13 +55,11 @@ pub struct RequestJoin {
     pub steps: u64,
     /// Steps whose annotated number of sequences equals that of the requests joined to them; absent where steps are not annotated,
     /// and what they process is inferred from when output arrived.
-    #[serde(default)]
     pub steps_agreeing: Option<u64>,
 }
 
 /// Where the offset between two clocks comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OffsetBasis {
     /// Both say the same clock, and nothing contradicts it.
@@ -77,32 +69,23 @@ pub enum OffsetBasis {
 }
 
 /// One request, as its client saw it and as the server served it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServedRequest {
     /// Its id, where the client says.
-    #[serde(default)]
     pub id: Option<String>,
     /// When it was due, on the clock of the client.
-    #[serde(default)]
     pub due_ns: Option<Nanos>,
     /// Time to first token.
-    #[serde(default)]
     pub ttft_ns: Option<Nanos>,
     /// End to end.
-    #[serde(default)]
     pub latency_ns: Option<Nanos>,
     /// Tokens of the prompt.
-    #[serde(default)]
     pub input_tokens: Option<u64>,
     /// Tokens of the output.
-    #[serde(default)]
     pub output_tokens: Option<u64>,
     /// Why it failed; absent where it did not.
-    #[serde(default)]
     pub error: Option<String>,
     /// Its latency, divided; absent where it was not joined.
-    #[serde(default)]
     pub parts: Option<RequestParts>,
     /// The steps that processed it, in order.
     #[serde(default)]
@@ -110,8 +93,7 @@ pub struct ServedRequest {
 }
 
 /// One step of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestStep {
     /// Index into `steps.list`.
     pub step: u64,
@@ -122,8 +104,7 @@ pub struct RequestStep {
 }
 
 /// What a step does for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestWork {
     /// Tokens of its prompt.
@@ -135,8 +116,7 @@ pub enum RequestWork {
 }
 
 /// The latency of a request, divided. The parts add up to what the client measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestParts {
     /// From when it was due until the engine prepares its first step; the way to the server is part of it.
     pub queue_ns: Nanos,
@@ -177,19 +157,6 @@ impl RequestParts {
     }
 }
 
-impl std::ops::Add for RequestParts {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            queue_ns: self.queue_ns + other.queue_ns,
-            own_prefill_ns: self.own_prefill_ns + other.own_prefill_ns,
-            other_prefill_ns: self.other_prefill_ns + other.other_prefill_ns,
-            decode_ns: self.decode_ns + other.decode_ns,
-            host_ns: self.host_ns + other.host_ns,
-            recompute_ns: self.recompute_ns + other.recompute_ns,
-            return_ns: self.return_ns + other.return_ns,
-            unexplained_ns: self.unexplained_ns + other.unexplained_ns,
-        }
-    }
+fieldwise_add! {
+    RequestParts { queue_ns, own_prefill_ns, other_prefill_ns, decode_ns, host_ns, recompute_ns, return_ns, unexplained_ns }
 }

@@ -52,25 +52,16 @@ impl OperatorCallId {
     }
 }
 
-/// What kind of file a timeline came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TraceFormat {
-    /// Chrome JSON written by the torch profiler (Kineto).
-    TorchProfiler,
-    /// SQLite export of Nsight Systems.
-    NsysSqlite,
-    /// Records of our own collector.
-    Wire,
-}
-
-impl TraceFormat {
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TorchProfiler => "torch-profiler",
-            Self::NsysSqlite => "nsys",
-            Self::Wire => "llm-perf",
-        }
+crate::named! {
+    /// What kind of file a timeline came from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TraceFormat {
+        /// Chrome JSON written by the torch profiler (Kineto).
+        TorchProfiler = "torch-profiler",
+        /// SQLite export of Nsight Systems.
+        NsysSqlite = "nsys",
+        /// Records of our own collector.
+        Wire = "llm-perf",
     }
 }
 

@@ -1,10 +1,12 @@
 //! Amounts that are counted: bytes and floating-point operations.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul};
+use std::ops::Mul;
 
 use serde::{Deserialize, Serialize};
+
+use crate::JsonSchema;
+use crate::sums::additive;
 
 use super::with_decimal_prefix;
 
@@ -12,68 +14,16 @@ use super::with_decimal_prefix;
 ///
 /// Sums and products stop at the largest 64-bit number instead of wrapping; [`Bytes::is_saturated`] tells, and whoever
 /// sums modelled traffic must ask before printing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Bytes(u64);
 
 /// A number of floating-point operations; one multiply-add is two.
 ///
 /// 128 bits, because a 400-billion-parameter model over a large batch of long prompts passes the 1.8e19 of 64 bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Flops(u128);
-
-/// Reads operations where serde has buffered the number, as it does inside a flattened document: there it cannot hold 128 bits,
-/// and hands over what is past 64 as the nearest double.
-pub(crate) mod buffered {
-    use std::fmt;
-
-    use serde::de::{Deserializer, Error, Unexpected, Visitor};
-
-    use super::Flops;
-
-    struct Count;
-
-    impl Visitor<'_> for Count {
-        type Value = Option<Flops>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a number of floating-point operations")
-        }
-
-        fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-            Ok(Some(Flops(value.into())))
-        }
-
-        fn visit_u128<E>(self, value: u128) -> Result<Self::Value, E> {
-            Ok(Some(Flops(value)))
-        }
-
-        fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-            if value >= 0.0 && value.is_finite() {
-                Ok(Some(Flops(value as u128)))
-            } else {
-                Err(E::invalid_value(Unexpected::Float(value), &self))
-            }
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-    }
-
-    /// A number that has to be there.
-    pub(crate) fn flops<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Flops, D::Error> {
-        deserializer.deserialize_any(Count)?.ok_or_else(|| D::Error::invalid_type(Unexpected::Unit, &Count))
-    }
-
-    /// A number, or `null`.
-    pub(crate) fn option<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Flops>, D::Error> {
-        deserializer.deserialize_any(Count)
-    }
-}
 
 impl Bytes {
     /// No bytes.
@@ -127,29 +77,12 @@ impl Flops {
 
 macro_rules! amount {
     ($name:ident, $inner:ty, $unit:literal) => {
-        impl Add for $name {
-            type Output = Self;
-            fn add(self, other: Self) -> Self {
-                Self(self.0.saturating_add(other.0))
-            }
-        }
-
-        impl AddAssign for $name {
-            fn add_assign(&mut self, other: Self) {
-                self.0 = self.0.saturating_add(other.0);
-            }
-        }
+        additive!($name: one + other = Self(one.0.saturating_add(other.0)));
 
         impl Mul<u64> for $name {
             type Output = Self;
             fn mul(self, times: u64) -> Self {
                 Self(self.0.saturating_mul(<$inner>::from(times)))
-            }
-        }
-
-        impl Sum for $name {
-            fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
-                amounts.fold(Self::ZERO, Add::add)
             }
         }
 

@@ -9,7 +9,6 @@ mod energy;
 mod rate;
 mod time;
 
-pub(crate) use amount::buffered;
 pub use amount::{Bytes, Flops};
 pub use count::Count;
 pub use energy::Joules;

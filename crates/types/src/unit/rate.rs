@@ -5,23 +5,22 @@ use std::ops::{Div, Mul};
 
 use serde::{Deserialize, Serialize};
 
+use crate::JsonSchema;
+
 use super::{Bytes, Flops, Seconds, with_decimal_prefix};
 
 /// Floating-point operations per second.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct FlopsPerSecond(f64);
 
 /// Bytes per second.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BytesPerSecond(f64);
 
 /// Arithmetic intensity: operations done for each byte moved.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct FlopsPerByte(f64);
 

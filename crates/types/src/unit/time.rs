@@ -1,22 +1,22 @@
 //! Time, measured and modelled.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::Sub;
 
 use serde::{Deserialize, Serialize};
+
+use crate::JsonSchema;
+use crate::sums::additive;
 
 /// A measured time span, or a point in time on a named clock, in integer nanoseconds.
 ///
 /// Integers, because a trace timestamp of 1.7e18 ns does not survive the 53 bits of a double.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Nanos(i64);
 
 /// A modelled or derived duration in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Seconds(f64);
 
@@ -76,18 +76,8 @@ impl Seconds {
 }
 
 // Sums of a hostile trace's times stay at the end of the range instead of wrapping around or ending the program.
-impl Add for Nanos {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for Nanos {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
+additive!(Nanos: one + other = Self(one.0.saturating_add(other.0)));
+additive!(Seconds: one + other = Self(one.0 + other.0));
 
 impl Sub for Nanos {
     type Output = Self;
@@ -96,35 +86,10 @@ impl Sub for Nanos {
     }
 }
 
-impl Sum for Nanos {
-    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
-        spans.fold(Self::ZERO, Add::add)
-    }
-}
-
-impl Add for Seconds {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl AddAssign for Seconds {
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
-    }
-}
-
 impl std::ops::Mul<f64> for Seconds {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self(self.0 * factor)
-    }
-}
-
-impl Sum for Seconds {
-    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
-        spans.fold(Self::ZERO, Add::add)
     }
 }
 

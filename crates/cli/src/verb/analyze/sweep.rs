@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use config::{Config, OverrideSource, Overrides};
-use flow::StopRequest;
-use flow::WorkloadSettings;
 use flow::model::LoadedModel;
 use flow::sweep::{self, SweepSettings, Watch};
+use flow::{EndedRun, StopRequest, WorkloadSettings};
 use types::{Exit, SweepAxis, UserError};
 
 use super::{Arguments, devices};
@@ -42,8 +41,8 @@ pub(super) fn run(
             let missing = sweep::missing(&swept);
             return Ok::<_, UserError>((None, swept, missing));
         }
-        let (folder, swept, missing) = sweep::keep(&plan, &config.to_yaml(), run, &watch)?;
-        Ok((Some(folder), swept, missing))
+        let EndedRun { value, folder, missing } = sweep::keep(&plan, &config.to_yaml(), run, &watch)?;
+        Ok((Some(folder), value, missing))
     })?;
     context.messages.print_answer(arguments.json, &swept, || sweep::table(&swept))?;
     let page = folder.map(|folder| ("report", folder.join(sweep::HTML)));

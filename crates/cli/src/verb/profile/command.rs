@@ -5,7 +5,6 @@ use std::path::Path;
 use config::{OverrideSource, Overrides};
 use flow::StopRequest;
 use flow::command::{self, CommandRequest};
-use flow::import::NamedSubject;
 use flow::profile::Progress;
 use types::{Exit, UserError};
 
@@ -14,6 +13,7 @@ use super::place::RunPlace;
 use super::runs::RunArguments;
 use crate::context::Context;
 use crate::resolution::{self, ModelFlags};
+use crate::subject;
 
 /// Parts of the configuration that say nothing of a command.
 const UNUSED: [&str; 5] = ["infer", "pipeline", "inputs", "engine", "device"];
@@ -33,13 +33,7 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     let hardware = arguments.target.hardware.as_deref();
     overrides.append(&ModelFlags { model, hardware, ..ModelFlags::default() }.overrides(given));
     let config = resolution::compose(&overrides, context)?.without(&UNUSED);
-    let subject = NamedSubject {
-        name: None,
-        model: model.map(|named| resolution::model::load(&config, Some(named))).transpose()?,
-        workload: resolution::workload::request(&config, model.is_some())?,
-        hardware: resolution::hardware(&config)?,
-        config_dir: context.config_dir.clone(),
-    };
+    let subject = subject::named(&config, model, context)?;
     let config = if model.is_some() { config } else { config.without(&["model", "workload"]) };
     let targets = match lines.as_slice() {
         [] => vec![arguments.target.command()?],
@@ -64,11 +58,11 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
         command::profile(&request, run, &config.to_yaml(), &mut show, &stop)
     })?;
     if let Some(file) = csv {
-        std::fs::write(file, command::csv(&profile.metrics)).map_err(|error| {
+        std::fs::write(file, command::csv(&profile.value)).map_err(|error| {
             UserError::failed(format!("cannot write {}", file.display())).because(error.to_string())
         })?;
     }
-    context.messages.print_answer(arguments.json, &profile.metrics, || command::terminal(&profile.metrics))?;
+    context.messages.print_answer(arguments.json, &profile.value, || command::terminal(&profile.value))?;
     Ok(context.messages.finish(&profile.missing, &place.kept(&profile.folder)))
 }
 

@@ -6,14 +6,15 @@ use flow::command::{Collector, Recording};
 use flow::inject::{InjectSettings, Window};
 use types::UserError;
 
+use crate::choice::one_of;
 use crate::graphs::share;
 
 /// Whether and what to record inside a command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecordingArguments {
     /// Record the command in one more run with the CUDA collector: auto (if there is a GPU), inject (always) or none
-    #[arg(long, value_name = "COLLECTOR", value_enum, default_value_t = CollectorName::Auto, requires = "any_command")]
-    collector: CollectorName,
+    #[arg(long, value_name = "COLLECTOR", default_value = "auto", value_parser = one_of(&COLLECTORS), requires = "any_command")]
+    collector: Collector,
     /// Record only these NVTX ranges (prefill, or decode_step:8..16 for instances 8 to 15), steps (decode bs>=32), seconds (5s..10s) or
     /// what the program delimits (cudaProfilerApi)
     #[arg(long, value_name = "PARTS", requires = "any_command")]
@@ -29,22 +30,12 @@ pub(crate) struct RecordingArguments {
     graph_nodes: Option<u32>,
 }
 
-/// A collector by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum CollectorName {
-    Auto,
-    Inject,
-    None,
-}
+/// The values of `--collector`.
+const COLLECTORS: [Collector; 3] = [Collector::Auto, Collector::Inject, Collector::None];
 
 impl RecordingArguments {
     pub(super) fn recording(&self) -> Result<Recording, UserError> {
         let window = self.window.as_deref().map(Window::read).transpose()?;
-        let collector = match self.collector {
-            CollectorName::Auto => Collector::Auto,
-            CollectorName::Inject => Collector::Inject,
-            CollectorName::None => Collector::None,
-        };
         let cupti = match &self.cupti {
             Some(path) => Some(std::fs::canonicalize(path).map_err(|error| {
                 UserError::usage(format!("cannot find {}: {error}", path.display()))
@@ -53,6 +44,6 @@ impl RecordingArguments {
             None => None,
         };
         let graphs = if self.whole_graphs { Some(0) } else { self.graph_nodes };
-        Ok(Recording { collector, settings: InjectSettings { window, cupti, graphs } })
+        Ok(Recording { collector: self.collector, settings: InjectSettings { window, cupti, graphs } })
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use flow::profile::TrySettings;
 use types::{Remedies, RemedyError, UserError};
 
-
 /// Which remedies are tried.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TryArguments {
@@ -22,7 +21,8 @@ impl TryArguments {
     pub(super) fn settings(&self) -> Result<Option<TrySettings>, UserError> {
         let Some(text) = &self.remedies else { return Ok(None) };
         let limit = Duration::try_from_secs_f64(self.limit).ok().filter(|limit| !limit.is_zero());
-        let limit = limit.ok_or_else(|| UserError::usage(format!("--try-limit is {}; expected more than 0", self.limit)))?;
+        let limit =
+            limit.ok_or_else(|| UserError::usage(format!("--try-limit is {}; expected more than 0", self.limit)))?;
         if text == "auto" {
             return Ok(Some(TrySettings { chosen: None, limit }));
         }

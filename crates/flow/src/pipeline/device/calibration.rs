@@ -6,7 +6,7 @@ use collect::calibrate::Store;
 use collect::document;
 use collect::environment::{InstalledDriver, installed_driver};
 use ingest::compressed::Compression;
-use types::{DeviceCalibration, Hardware, UserError};
+use types::{DeviceCalibration, Document, Hardware, UserError};
 
 use crate::pipeline::device::hardware::PROCESSOR;
 
@@ -23,14 +23,40 @@ pub(crate) fn stored(hardware: &Hardware) -> Result<Option<DeviceCalibration>, U
     }
 }
 
+/// A device, and what forecasts on it rest on.
+#[derive(Debug)]
+pub(crate) struct CalibratedDevice {
+    pub(crate) hardware: Hardware,
+    pub(crate) calibration: Option<DeviceCalibration>,
+    pub(crate) basis: String,
+}
+
+impl CalibratedDevice {
+    /// With the stored calibration; one that cannot be used is told, and the prior stands in.
+    pub(crate) fn stored(hardware: Hardware) -> Self {
+        match stored(&hardware) {
+            Ok(calibration) => Self::with(hardware, calibration),
+            Err(error) => {
+                let device = Self::with(hardware, None);
+                Self { basis: format!("{}; {error}", device.basis), ..device }
+            }
+        }
+    }
+
+    /// With a calibration, or none.
+    pub(crate) fn with(hardware: Hardware, calibration: Option<DeviceCalibration>) -> Self {
+        Self { basis: forecast::basis(calibration.as_ref()), hardware, calibration }
+    }
+}
+
 /// The calibration in a file, which must be of `hardware`.
 pub(crate) fn of_file(path: &Path, hardware: &Hardware) -> Result<DeviceCalibration, UserError> {
     let unusable = |reason: String| {
         UserError::usage(format!("--calibration {} cannot be used: {reason}", path.display()))
             .hint("name a file that `llm-perf doctor --calibrate` wrote for the device of --hardware")
     };
-    let calibration: DeviceCalibration =
-        serde_json::from_str(&read_text(path)?).map_err(|error| unusable(error.to_string()))?;
+    let text = read_text(path)?;
+    let calibration = DeviceCalibration::from_json(text.as_bytes()).map_err(|error| unusable(error.to_string()))?;
     if calibration.device != hardware.id {
         return Err(unusable(format!("it is of {}, and the device is {}", calibration.device, hardware.id)));
     }
@@ -80,29 +106,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, UserError> {
 
 #[cfg(test)]
 mod tests {
-    use types::SchemaTag;
-
     use super::*;
     use crate::pipeline::device::hardware::find;
 
     #[test]
     fn a_calibration_of_another_driver_is_refused_where_the_device_is() {
         let h200 = find(None, "h200").unwrap();
-        let calibration = DeviceCalibration {
-            schema: SchemaTag::new(),
-            device: "h200".into(),
-            device_name: None,
-            driver: Some("550.54.15".into()),
-            clocks_mhz: None,
-            libraries: Default::default(),
-            measured_at: String::new(),
-            tool_version: String::new(),
-            files: vec![],
-            runs: vec![],
-            launch: None,
-            sustained: None,
-            groups: vec![],
-        };
+        let driver = Some("550.54.15".into());
+        let calibration = DeviceCalibration { device: "h200".into(), driver, ..DeviceCalibration::default() };
         let here =
             |version: &str, device: &str| InstalledDriver { version: version.into(), devices: vec![device.into()] };
         let judge = |driver: Option<&InstalledDriver>| other_driver(&calibration, &h200, driver);

@@ -6,6 +6,9 @@ use collect::calibrate::{self, Store};
 use meter::hardware::{Catalogue, HardwareError};
 use types::{Hardware, HardwareListing, SchemaTag, UserError};
 
+/// The device a prediction is for when nobody names one.
+pub const DEFAULT_DEVICE: &str = "h200";
+
 /// The name this machine's processor goes by.
 pub const PROCESSOR: &str = "cpu";
 
@@ -41,6 +44,14 @@ pub fn find(config_dir: Option<&Path>, name: &str) -> Result<Hardware, UserError
     match catalogue.find(name) {
         Err(HardwareError::Unknown { .. }) if name.eq_ignore_ascii_case(PROCESSOR) => processor(),
         answer => Ok(answer?.clone()),
+    }
+}
+
+/// These devices, or the one that a prediction is for when nobody names one.
+pub(crate) fn named(config_dir: Option<&Path>, names: &[String]) -> Result<Vec<Hardware>, UserError> {
+    match names {
+        [] => Ok(vec![find(config_dir, DEFAULT_DEVICE)?]),
+        names => names.iter().map(|name| find(config_dir, name)).collect(),
     }
 }
 

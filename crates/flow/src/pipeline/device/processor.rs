@@ -1,7 +1,7 @@
 //! The processor a model runs on, and what it was measured to do.
 
 use collect::calibrate::{self, Store};
-use types::{Caveat, CaveatKind, Facts, Hardware, UserError};
+use types::{Caveat, CaveatKind, Device, DeviceId, Facts, Hardware, UserError};
 
 use crate::pipeline::progress::Progress;
 
@@ -24,4 +24,13 @@ pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<(Hardw
     let facts = |reason: String| Facts::new().with("reason", reason);
     let caveat = unreliable.map(|reason| Caveat::new(CaveatKind::UnreliableCalibration, facts(reason)));
     Ok((calibrate::hardware(&ensured.calibration), caveat))
+}
+
+/// The processor as the device of a run.
+pub(crate) fn of_processor(processor: &Hardware) -> Device {
+    Device {
+        hardware: Some(processor.id.clone()),
+        memory_bytes: Some(processor.memory_bytes),
+        ..Device::new(DeviceId::cpu(), processor.name.clone())
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use report::html::Documents;
-use types::{AnalyticReport, KernelReport, RegionReport};
+use types::{AnalyticReport, Document, KernelReport, RegionReport};
 
 use crate::pipeline::model::analytic;
 
@@ -23,7 +23,7 @@ impl RunDocuments {
     /// Reads those of a folder.
     pub(crate) fn read(folder: &Path) -> Self {
         Self {
-            modelled: analytic::read(folder),
+            modelled: document(folder, analytic::REPORT),
             kernels: document(folder, KERNELS),
             regions: document(folder, REGIONS),
         }
@@ -36,6 +36,7 @@ impl RunDocuments {
     }
 }
 
-fn document<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
-    serde_json::from_slice(&std::fs::read(folder.join(name)).ok()?).ok()
+/// A document of a run folder, where it has one that can be read.
+pub(crate) fn document<D: Document>(folder: &Path, name: &str) -> Option<D> {
+    D::from_json(&std::fs::read(folder.join(name)).ok()?).ok()
 }

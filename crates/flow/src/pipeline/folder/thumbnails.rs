@@ -5,10 +5,8 @@
 
 use std::path::Path;
 
+use crate::pipeline::recorded::provenance::{self, INPUTS};
 use report::html::Thumbnail;
-use types::InputSet;
-
-use crate::pipeline::recorded::provenance::INPUTS;
 
 /// The folder of the files.
 pub(crate) const FOLDER: &str = "thumbnails";
@@ -27,7 +25,7 @@ pub(crate) fn file(sha256: &str) -> String {
 /// Those of a run folder, in the order of its inputs.
 pub(crate) fn read(folder: &Path) -> Vec<Thumbnail> {
     let text = std::fs::read_to_string(folder.join(INPUTS)).unwrap_or_default();
-    let images = serde_saphyr::from_str::<InputSet>(&text).map(|inputs| inputs.images).unwrap_or_default();
+    let images = provenance::read(&text).map(|inputs| inputs.images).unwrap_or_default();
     let used = images.into_iter().filter(|image| image.used);
     let read = used.filter_map(|image| {
         let path = folder.join(file(image.sha256.as_deref()?));

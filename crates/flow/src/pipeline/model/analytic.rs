@@ -1,7 +1,5 @@
 //! The analytic model of a workload on devices, and the files it becomes.
 
-use std::path::Path;
-
 use collect::run::RunFolder;
 use meter::{Roofline, Subject, layer_pages, matrix_dtypes, predict, summarise};
 use report::words::Spoken;
@@ -9,9 +7,6 @@ use types::{AnalyticReport, Caveat, CaveatKind, Facts, Hardware, LayerPage, Metr
 
 use crate::pipeline::device::calibration::stored;
 use crate::pipeline::model::{AboutModel, LoadedModel};
-
-/// The device a prediction is for when nobody names one.
-pub const DEFAULT_DEVICE: &str = "h200";
 
 /// Where the report stands inside a run folder.
 const FOLDER: &str = "static_analysis/analytic_model";
@@ -122,19 +117,22 @@ pub(crate) fn write_traced(
     hardware: Option<&Hardware>,
 ) -> Result<(), UserError> {
     let workload = metrics.conditions.trace.as_ref().and_then(|facts| facts.workload.as_ref()?.workload.as_ref());
-    let (Some(model), Some(workload), Some(hardware)) = (model, workload, hardware) else { return Ok(()) };
+    write_known(folder, metrics, model.zip(workload).zip(hardware))
+}
+
+/// Writes the analytic model of a workload on a device beside what was measured, where all of them are known.
+pub(crate) fn write_known(
+    folder: &mut RunFolder,
+    metrics: &Metrics,
+    known: Option<((&LoadedModel, &Workload), &Hardware)>,
+) -> Result<(), UserError> {
+    let Some(((model, workload), hardware)) = known else { return Ok(()) };
     let devices = std::slice::from_ref(hardware);
-    let version = env!("CARGO_PKG_VERSION");
     // The device may lack a rate the model needs; then there is no analytic model, and the reports say so.
-    match lay_out(model.about(), &model.network, workload, devices, None, version) {
+    match lay_out(model.about(), &model.network, workload, devices, None, env!("CARGO_PKG_VERSION")) {
         Ok(analysis) => write(folder, &analysis.beside(metrics)),
         Err(_) => Ok(()),
     }
-}
-
-/// The report of a run folder; a run has one where its model is known.
-pub(crate) fn read(folder: &Path) -> Option<AnalyticReport> {
-    serde_json::from_slice(&std::fs::read(folder.join(REPORT)).ok()?).ok()
 }
 
 /// Writes the report and its pages; the step is for the caller to end.

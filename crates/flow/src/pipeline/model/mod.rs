@@ -9,9 +9,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use collect::document;
-pub use network::CacheLayout;
+pub use network::config::families;
 use network::config::{ConfigFile, ModelConfig, without_infinities};
-use network::{Model, PRESETS, Preset};
+pub use network::{CacheLayout, PRESETS};
+use network::{Model, Preset};
 use serde::Deserialize;
 use types::{Base, Caveat, CaveatKind, DType, Facts, UnknownDType, UserError};
 
@@ -67,16 +68,6 @@ pub struct LoadedModel {
     pub revision: Option<String>,
     /// Free text for the reports.
     pub notes: String,
-}
-
-/// Families that a `config.json` may be of, by `model_type`.
-pub fn families() -> impl Iterator<Item = &'static str> {
-    network::config::families()
-}
-
-/// What is built in.
-pub fn presets() -> &'static [Preset] {
-    PRESETS
 }
 
 /// Loads the model these settings describe.
@@ -253,7 +244,8 @@ fn read(path: &Path) -> Result<ReadModel, UserError> {
         String::from_utf8(bytes.map_err(&unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
     let ConfigFile { config, assumed } = ConfigFile::from_json(&file.display().to_string(), &text)?;
-    let states_dtype = serde_json::from_str(&without_infinities(&text)).is_ok_and(|config| states_dtype(&config));
+    let states_dtype =
+        serde_json::from_slice(without_infinities(&text).as_bytes()).is_ok_and(|config| states_dtype(&config));
     let dtype = if states_dtype { Some(config.dtype()) } else { weights_dtype(&file) };
     Ok(ReadModel { config, dtype, assumed })
 }
@@ -272,7 +264,8 @@ fn weights_dtype(config: &Path) -> Option<DType> {
     let mut length = [0; 8];
     file.read_exact(&mut length).ok()?;
     let length = Some(u64::from_le_bytes(length)).filter(|length| *length <= LONGEST_HEADER)?;
-    let header: serde_json::Value = serde_json::from_reader(file.take(length)).ok()?;
+    let header: serde_json::Value =
+        serde_json::from_slice(&document::read_from(file.take(length), length).ok()?).ok()?;
     let mut elements = BTreeMap::new();
     for tensor in header.as_object()?.values() {
         let dtype = match tensor.get("dtype").and_then(serde_json::Value::as_str) {
@@ -319,8 +312,8 @@ fn states_dtype(config: &serde_json::Value) -> bool {
 /// `quantization_config`. Absent where there is no such file, or nothing to add.
 fn with_quantisation(file: &Path, text: &str) -> Option<String> {
     let beside = document::read_text(&file.with_file_name("hf_quant_config.json")).ok()?;
-    let mut config: serde_json::Value = serde_json::from_str(&without_infinities(text)).ok()?;
-    let mut stated: serde_json::Value = serde_json::from_str(&beside).ok()?;
+    let mut config: serde_json::Value = serde_json::from_slice(without_infinities(text).as_bytes()).ok()?;
+    let mut stated: serde_json::Value = serde_json::from_slice(beside.as_bytes()).ok()?;
     stated.as_object_mut()?.insert("quant_method".to_owned(), "modelopt".into());
     let config_fields = config.as_object_mut()?;
     if config_fields.contains_key("quantization_config") {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use collect::run::{RunFolder, blake3_of};
 use types::UserError;
 use types::view::WorkModules;
-use types::{Bytes, InputCommand, InputFile, InputRole, InputSet, TraceSource};
+use types::{Bytes, Document, InputCommand, InputFile, InputRole, InputSet, TraceSource};
 
 use crate::pipeline::trace::STANDARD_INPUT;
 
@@ -99,6 +99,13 @@ pub(crate) fn of_sources(sources: &[TraceSource]) -> InputSet {
 pub(crate) fn of_files(paths: &[PathBuf]) -> InputSet {
     let files = paths.iter().filter_map(|path| file(InputRole::Trace, path.as_os_str(), path));
     InputSet::of_files("files", files.collect())
+}
+
+/// The document of a run folder, by its text.
+pub(crate) fn read(yaml: &str) -> Result<InputSet, String> {
+    let json = report::json_of_yaml(yaml).map_err(|error| error.to_string())?;
+    // Its places are those of the JSON between.
+    InputSet::from_json(&json).map_err(|error| error.to_string().split(" at line ").take(1).collect())
 }
 
 /// Keeps the document in the run folder.

@@ -4,10 +4,9 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use collect::run::{SOURCES, StoredRun, digest_like};
-use serde::de::DeserializeOwned;
-use types::{Bytes, InputDigest, InputFile, InputRole, InputSet, Metrics, UserError};
+use types::{Bytes, Document, InputDigest, InputFile, InputRole, InputSet, Metrics, UserError};
 
-use crate::pipeline::recorded::provenance::INPUTS;
+use crate::pipeline::recorded::provenance::{self, INPUTS};
 
 /// Why a run without a trace has no timeline.
 pub(crate) const NOTHING_RECORDED: &str = "nothing was recorded";
@@ -76,8 +75,7 @@ pub(crate) fn sources(run: &StoredRun) -> Vec<Source> {
 
 /// What a run was given.
 fn inputs(run: &StoredRun) -> Option<InputSet> {
-    let text = run.read_text(INPUTS).ok()?;
-    serde_saphyr::from_str(&text).ok()
+    provenance::read(&run.read_text(INPUTS).ok()?).ok()
 }
 
 /// Where a run that was packed keeps a file it was read from: under its digest, and under its own name, because formats show in
@@ -103,12 +101,12 @@ fn place(run: &StoredRun, source: &str, digest: &InputDigest) -> PathBuf {
 }
 
 /// What a run measured.
-pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, UserError> {
-    measured(run)
+pub fn metrics(run: &StoredRun) -> Result<Metrics, UserError> {
+    measured(run, Metrics::from_json)
 }
 
 /// What a run measured, or a part of it.
-pub(crate) fn measured<T: DeserializeOwned>(run: &StoredRun) -> Result<T, UserError> {
+pub(crate) fn measured<T>(run: &StoredRun, read: fn(&[u8]) -> serde_json::Result<T>) -> Result<T, UserError> {
     let file = run.path().join("metrics.json");
     if !run.has_file("metrics.json") && !file.exists() {
         let manifest = run.manifest();
@@ -117,7 +115,7 @@ pub(crate) fn measured<T: DeserializeOwned>(run: &StoredRun) -> Result<T, UserEr
             .hint(format!("list its files with `llm-perf runs {run}`")));
     }
     let text = run.read_text("metrics.json").map_err(|error| unreadable(&file, &error))?;
-    serde_json::from_slice(text.as_bytes()).map_err(|error| unreadable(&file, &error))
+    read(text.as_bytes()).map_err(|error| unreadable(&file, &error))
 }
 
 /// The files that the timeline of a run was read from, each with the digest that the run has of it.

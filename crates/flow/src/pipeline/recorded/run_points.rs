@@ -7,8 +7,7 @@ use std::path::Path;
 use collect::document;
 use forecast::{MeasuredPoint, points_of_operators};
 use report::words::Spoken;
-use serde::de::DeserializeOwned;
-use types::{Environment, Hardware, Metrics, UserError};
+use types::{Document, Environment, Hardware, Metrics, UserError};
 
 use crate::pipeline::device::calibration::unfit_run;
 use crate::pipeline::device::hardware;
@@ -93,8 +92,8 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
     })
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, UserError> {
+fn json<D: Document>(path: &Path) -> Result<D, UserError> {
     let unreadable = UserError::unreadable(path);
     let bytes = document::read(path).map_err(&unreadable)?;
-    serde_json::from_slice(&bytes).map_err(|error| unreadable(std::io::Error::other(error)))
+    D::from_json(&bytes).map_err(|error| unreadable(std::io::Error::other(error)))
 }

@@ -63,14 +63,8 @@ pub(super) fn find(traces: &Traces, named: Option<&Hardware>, config_dir: Option
     if traces.placed.is_empty() {
         for (id, name) in traces.counted_devices() {
             let entry = named.or_else(|| catalogue.find(name.as_deref()?).ok());
-            devices.push(Device {
-                hardware: entry.map(|hardware| hardware.id.clone()),
-                name: name.or_else(|| entry.map(|hardware| hardware.name.clone())).unwrap_or_else(unnamed),
-                multiprocessors: None,
-                uuid: None,
-                memory_bytes: None,
-                id,
-            });
+            let name = name.or_else(|| entry.map(|hardware| hardware.name.clone())).unwrap_or_else(unnamed);
+            devices.push(Device { hardware: entry.map(|hardware| hardware.id.clone()), ..Device::new(id, name) });
         }
     }
     let first = devices.first().and_then(|device| device.hardware.as_deref()).and_then(|id| catalogue.find(id).ok());

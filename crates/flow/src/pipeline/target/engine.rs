@@ -2,27 +2,14 @@
 
 use collect::{environment, tool::torch};
 
-/// What runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// Our own, in this program.
-    Native,
-    /// PyTorch, in an interpreter of the user's.
-    Torch,
-}
-
-impl Engine {
-    /// Its name in configurations and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Torch => "torch",
-        }
-    }
-
-    /// The engine of that name.
-    pub fn find(name: &str) -> Option<Self> {
-        [Self::Native, Self::Torch].into_iter().find(|engine| engine.name() == name)
+types::named! {
+    /// What runs a model.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Engine {
+        /// Our own, in this program.
+        Native = "native",
+        /// PyTorch, in an interpreter of the user's.
+        Torch = "torch",
     }
 }
 

@@ -60,7 +60,8 @@ fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<
     let broken = |reason: String| UserError::failed(format!("the built-in {name} are broken: {reason}"));
     let manifest = folder.get_file("manifest.yaml").and_then(|file| file.contents_utf8());
     let manifest = manifest.ok_or_else(|| broken("manifest.yaml is missing".to_owned()))?;
-    let manifest: Manifest = serde_saphyr::from_str(manifest).map_err(|error| broken(error.to_string()))?;
+    let manifest = report::json_of_yaml(manifest).map_err(|error| broken(error.to_string()))?;
+    let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| broken(error.to_string()))?;
     let filter = Filter::new(settings)?;
     let taken = manifest.files.into_iter().filter(|entry| filter.takes(Path::new(&entry.file)));
     taken

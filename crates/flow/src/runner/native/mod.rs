@@ -74,7 +74,7 @@ pub(crate) fn check_memory(model: &LoadedModel, environment: &Environment) -> Re
 }
 
 /// Runs warm-up and repeats of every input, with the ranges of its stages and nothing recorded.
-pub(crate) fn bare(
+pub fn bare(
     mut model: LoadedModel,
     request: &ProfileRequest,
     progress: &mut dyn FnMut(Progress<'_>),

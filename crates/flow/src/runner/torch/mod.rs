@@ -59,7 +59,7 @@ pub struct TorchRequest {
 
 /// Runs warm-up and repeats with ranges around stages, and nothing recorded or kept; where `trace` is named, also under
 /// torch.profiler, whose trace goes there.
-pub(crate) fn bare(
+pub fn bare(
     model: &TorchModel,
     request: &TorchRequest,
     trace: Option<&Path>,

@@ -185,8 +185,8 @@ impl TorchModel {
 fn look(path: &Path) -> Result<(Feed, Option<u64>), UserError> {
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     let text = collect::document::read_text(&file).map_err(UserError::unreadable(&file))?;
-    let config: serde_json::Value =
-        serde_json::from_str(&without_infinities(&text)).map_err(|reason| bad_config(&file, &reason.to_string()))?;
+    let config: serde_json::Value = serde_json::from_slice(without_infinities(&text).as_bytes())
+        .map_err(|reason| bad_config(&file, &reason.to_string()))?;
     let part = |name: &str| config.get(name).and_then(|part| part.get("vocab_size"));
     let vocabulary = config.get("vocab_size").or_else(|| part("text_config")).or_else(|| part("language_config"));
     let feed = if config.get("vision_config").is_some() { Feed::Pages } else { Feed::Prompts };

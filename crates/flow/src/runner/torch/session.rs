@@ -33,7 +33,8 @@ pub(crate) struct Session {
     pub(crate) generated: Vec<(String, Vec<i64>)>,
     pub(crate) memory: Option<[Bytes; 2]>,
     pub(crate) flops: Vec<CountedFlops>,
-    pub(crate) trace: Option<TracedInput>,
+    /// The input of the profiled pass.
+    pub(crate) trace: Option<String>,
     pub(crate) notes: Vec<String>,
     pub(crate) tries: Vec<TryRuns>,
     pub(crate) failure: Option<DriverFailure>,
@@ -63,12 +64,6 @@ pub(crate) struct CountedFlops {
     pub(crate) stage: Stage,
     pub(crate) flops: u64,
     pub(crate) notes: Vec<String>,
-}
-
-/// The profiled pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TracedInput {
-    pub(crate) input: String,
 }
 
 /// Runs a driver to its end. One that the user stopped after it had measured something is one that was interrupted.
@@ -119,7 +114,7 @@ impl Session {
     /// Takes one line in.
     fn take(&mut self, line: &str, progress: &mut dyn FnMut(Progress<'_>)) {
         let _ = writeln!(self.lines, "{line}");
-        let Ok(event) = serde_json::from_str::<Event>(line) else {
+        let Ok(event) = serde_json::from_slice::<Event>(line.as_bytes()) else {
             self.strange += 1;
             return;
         };
@@ -148,7 +143,7 @@ impl Session {
             Event::Flops { input, stage, flops, notes } => {
                 self.flops.push(CountedFlops { input, stage, flops, notes });
             }
-            Event::Trace { input, .. } => self.trace = Some(TracedInput { input }),
+            Event::Trace { input, .. } => self.trace = Some(input),
             Event::Trying { remedy, done, total } => {
                 progress(Progress::Doing(&format!("trying {remedy} ({} of {total})", done + 1)));
                 let reason = Some("the driver exited while trying it".to_owned());

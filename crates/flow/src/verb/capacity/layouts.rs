@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use types::{Capacity, CapacitySweep, ForecastRange, LayoutFigures, LayoutPoint, SchemaTag, SweepAxis, UserError};
 
 use super::document::spec;
-use super::{CapacityRequest, Device, Effort, simulated};
+use super::{CapacityRequest, Device, Effort, device, simulated};
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
 
@@ -52,7 +52,7 @@ pub fn layouts(
     let mut devices: BTreeMap<&str, Device> = BTreeMap::new();
     for Layout { request, .. } in layouts {
         if !devices.contains_key(request.device()) {
-            devices.insert(request.device(), Device::find(request)?);
+            devices.insert(request.device(), device(request)?);
         }
     }
     let stopped = AtomicBool::new(false);

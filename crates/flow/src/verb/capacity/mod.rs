@@ -9,7 +9,7 @@ mod load;
 mod measured;
 mod room;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use collect::run::RunRequest;
@@ -17,9 +17,7 @@ pub use forecast::serving::{Backend, Engine, MeasuredStep, Router, SGLANG, VLLM}
 use forecast::serving::{DRAWS, Rules, Server, StepPrices, Uncertainty};
 use meter::WorkloadSettings;
 pub use report::pages::capacity::{layouts_terminal, terminal};
-use types::{
-    AttentionKind, Capacity, DeviceCalibration, Hardware, LoadArrivals, LogitsKind, Objective, UserError, Workload,
-};
+use types::{AttentionKind, Capacity, LoadArrivals, LogitsKind, Objective, UserError, Workload};
 
 pub use fleet::{Disaggregate, FleetSettings, servers};
 pub use from::{ServedRun, ServerCommand, served};
@@ -27,10 +25,11 @@ pub use layouts::{Layout, Watch, keep_layouts, layouts, missing};
 pub use load::PlannedLoad;
 pub use room::EngineSettings;
 
-use crate::pipeline::device::{calibration, hardware};
+use crate::pipeline::device::calibration;
+use crate::pipeline::device::calibration::CalibratedDevice as Device;
+use crate::pipeline::device::hardware::{self, DEFAULT_DEVICE};
 use crate::pipeline::folder::run::run;
 use crate::pipeline::model::LoadedModel;
-use crate::pipeline::model::analytic::DEFAULT_DEVICE;
 use crate::pipeline::progress::Progress;
 use document::{Certainty, Subject};
 
@@ -72,14 +71,6 @@ pub struct CapacityRequest {
     pub tool_version: String,
 }
 
-/// A device and what forecasts on it rest on.
-#[derive(Debug)]
-struct Device {
-    hardware: Hardware,
-    calibration: Option<DeviceCalibration>,
-    basis: String,
-}
-
 /// How many simulations intervals rest on.
 #[derive(Clone, Copy)]
 struct Effort {
@@ -95,7 +86,7 @@ pub fn capacity(
     request: &CapacityRequest,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Capacity, UserError> {
-    let device = Device::find(request)?;
+    let device = device(request)?;
     let effort = Effort { load: DRAWS, highest: highest::OTHERS };
     let (capacity, unmet) = simulated(model, request, &device, effort, progress)?;
     match unmet {
@@ -182,21 +173,16 @@ impl CapacityRequest {
     }
 }
 
-impl Device {
-    fn find(request: &CapacityRequest) -> Result<Self, UserError> {
-        let name = request.device();
-        let hardware = hardware::find(request.config_dir.as_deref(), name)?;
-        let named = |path: &Path| calibration::of_file(path, &hardware).map(Some);
-        let (calibration, basis) = match request.calibration.as_deref().map(named) {
-            Some(calibration) => calibration.map(|one| (one.clone(), forecast::basis(one.as_ref())))?,
-            None => match calibration::stored(&hardware) {
-                Ok(one) => (one.clone(), forecast::basis(one.as_ref())),
-                // A calibration that cannot be used is told, and the prior stands in.
-                Err(error) => (None, format!("{}; {error}", forecast::basis(None))),
-            },
-        };
-        Ok(Self { hardware, calibration, basis })
-    }
+/// The device of a request, with the calibration that is named or stored.
+fn device(request: &CapacityRequest) -> Result<Device, UserError> {
+    let hardware = hardware::find(request.config_dir.as_deref(), request.device())?;
+    Ok(match &request.calibration {
+        Some(path) => {
+            let calibration = calibration::of_file(path, &hardware)?;
+            Device::with(hardware, Some(calibration))
+        }
+        None => Device::stored(hardware),
+    })
 }
 
 /// How the model is stored and shared by the server.

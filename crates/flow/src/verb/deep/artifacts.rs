@@ -10,6 +10,7 @@ use super::plan;
 use super::request::{DeepRequest, wrong_key};
 use super::tools::Tools;
 use crate::pipeline::folder::bundle::{self, Bundle};
+use crate::pipeline::folder::documents::document;
 use crate::pipeline::trace::Placed;
 use crate::pipeline::{folder::assumptions, model::analytic, recorded::provenance};
 
@@ -40,13 +41,7 @@ pub(super) fn prepare(
 
 /// Passes that a run which goes on has made before.
 pub(super) fn earlier_passes(folder: &RunFolder) -> Vec<PassRecord> {
-    let text = collect::document::read(&folder.path().join("kernels.json")).unwrap_or_default();
-    serde_json::from_slice::<KernelReport>(&text).map(|report| report.passes).unwrap_or_default()
-}
-
-/// Keeps what is known of the passes so far.
-pub(super) fn write_passes(folder: &mut RunFolder, report: &KernelReport) -> Result<(), UserError> {
-    Ok(folder.write_json("kernels.json", report)?)
+    document::<KernelReport>(folder.path(), "kernels.json").map(|report| report.passes).unwrap_or_default()
 }
 
 /// Pages for people.

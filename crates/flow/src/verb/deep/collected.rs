@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use analysis::LaunchCounters;
 use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
+use collect::tool::InstalledTool;
 use report::words::Spoken;
 use types::{
     CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage, UserError,
@@ -13,7 +14,7 @@ use types::{
 use super::counters::RangePages;
 use super::request::DeepRequest;
 use super::tools::Tools;
-use super::{artifacts, overhead, regions};
+use super::{Documents, artifacts, overhead, regions};
 use crate::pipeline::subject::ResolvedSubject;
 use crate::pipeline::target::TargetKind;
 use crate::pipeline::trace::regions::RegionChoice;
@@ -42,6 +43,37 @@ impl Collected {
         // A workload of ours does as little as shows every kernel while counters are read.
         let less = |pass: &PassRecord| request.target.is_workload() && pass.name.starts_with("counters");
         overhead::settle(&mut self.passes, |pass| !less(pass));
+    }
+
+    /// Takes a pass in, writes down what there is, and ends the step of that name.
+    pub(super) fn keep(
+        &mut self,
+        folder: &mut RunFolder,
+        request: &DeepRequest,
+        record: PassRecord,
+        step: &str,
+    ) -> Result<(), UserError> {
+        self.add(record, request);
+        self.write(folder, request)?;
+        Ok(folder.end_step(step)?)
+    }
+
+    /// Writes down the passes so far, before kernels are known.
+    pub(super) fn write(&self, folder: &mut RunFolder, request: &DeepRequest) -> Result<(), UserError> {
+        let report = KernelReport {
+            schema: SchemaTag::new(),
+            run: header(folder, request),
+            devices: Vec::new(),
+            passes: self.passes.clone(),
+            kernels: Vec::new(),
+            counters: CounterFacts {
+                missing: vec!["the run has not reached this step yet".to_owned()],
+                ..uncounted(request)
+            },
+            sampled: Vec::new(),
+            quality: Vec::new(),
+        };
+        Ok(folder.write_json("kernels.json", &report)?)
     }
 }
 
@@ -98,7 +130,7 @@ pub(super) fn report(
     recorded: &Recorded<'_>,
     choices: &[Choice],
     mut all: Collected,
-) -> Result<(Metrics, KernelReport, Vec<String>), UserError> {
+) -> Result<(Documents, Vec<String>), UserError> {
     let hardware = resolved.hardware.as_ref();
     let mut sampled = Vec::new();
     let mut quality = Vec::new();
@@ -136,46 +168,40 @@ pub(super) fn report(
     let about = artifacts::About { request, hardware, timelines: &recorded.traces.placed };
     artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
     folder.end_step("report")?;
-    Ok((metrics, kernels, reasons))
+    Ok(((metrics, kernels), reasons))
 }
 
 fn facts(request: &DeepRequest, tools: &Tools, all: &Collected) -> CounterFacts {
-    let any = all.launches.iter().any(|(_, launches)| !launches.is_empty());
+    let (missing, lacking) = (all.missing.clone(), all.lacking.clone());
+    if all.launches.iter().all(|(_, launches)| launches.is_empty()) {
+        return CounterFacts { missing, lacking, ..uncounted(request) };
+    }
     let options = &request.ncu.ncu_cli;
     let word = |value: serde_json::Result<serde_json::Value>| value.ok()?.as_str().map(str::to_owned);
-    let tool = tools.ncu.as_ref().ok().filter(|_| any);
+    let version = |tool: &InstalledTool| tool.version.clone().unwrap_or_else(|| "(unknown version)".to_owned());
     CounterFacts {
-        origin: if any { Origin::Counted } else { Origin::Modelled },
-        tool: tool.map(|tool| format!("ncu {}", tool.version.as_deref().unwrap_or("(unknown version)"))),
-        clock_control: word(serde_json::to_value(options.clock_control)).filter(|_| any),
-        cache_control: word(serde_json::to_value(options.cache_control)).filter(|_| any),
-        launches_asked: options.launch_count.filter(|_| any),
-        lacking: all.lacking.clone(),
-        left_out: request.mode.left_out(),
-        missing: all.missing.clone(),
+        origin: Origin::Counted,
+        tool: tools.ncu.as_ref().ok().map(|tool| format!("ncu {}", version(tool))),
+        clock_control: word(serde_json::to_value(options.clock_control)),
+        cache_control: word(serde_json::to_value(options.cache_control)),
+        launches_asked: options.launch_count,
+        missing,
+        lacking,
+        ..uncounted(request)
     }
 }
 
-/// What is known before kernels are: the passes.
-pub(super) fn empty_report(folder: &RunFolder, request: &DeepRequest, all: &Collected) -> KernelReport {
-    KernelReport {
-        schema: SchemaTag::new(),
-        run: header(folder, request),
-        devices: Vec::new(),
-        passes: all.passes.clone(),
-        kernels: Vec::new(),
-        counters: CounterFacts {
-            origin: Origin::Modelled,
-            tool: None,
-            clock_control: None,
-            cache_control: None,
-            launches_asked: None,
-            lacking: Vec::new(),
-            left_out: request.mode.left_out(),
-            missing: vec!["the run has not reached this step yet".to_owned()],
-        },
-        sampled: Vec::new(),
-        quality: Vec::new(),
+/// What is known where no counter was read.
+fn uncounted(request: &DeepRequest) -> CounterFacts {
+    CounterFacts {
+        origin: Origin::Modelled,
+        tool: None,
+        clock_control: None,
+        cache_control: None,
+        launches_asked: None,
+        lacking: Vec::new(),
+        left_out: request.mode.left_out(),
+        missing: Vec::new(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The passes that read hardware counters: Nsight Compute around the program, once for each stage.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -12,11 +11,9 @@ use collect::tool::ncu::{self, ChipMetrics, Page};
 use collect::tool::{Complaint, InstalledTool};
 use ingest::ncu::NcuFile;
 use types::counter::{CounterTable, DetailedWork};
-use types::{
-    Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, ReplayMode, Stage, UserError, range_expression,
-};
+use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, Stage, UserError, range_expression};
 
-use super::passes::{framed, interrupted, limited, named};
+use super::passes::{framed, interrupted, limited, named, record};
 use super::plan::{self, command, is_torch, with_variables};
 use super::request::DeepRequest;
 use crate::pipeline::scratch::scratch_folder;
@@ -24,6 +21,7 @@ use crate::pipeline::trace;
 use crate::runner::bare::PreparedProgram;
 
 /// What was counted in one stage.
+#[derive(Default)]
 pub(super) struct CounterPass {
     pub(super) record: Option<PassRecord>,
     pub(super) launches: Vec<CountedLaunch>,
@@ -37,8 +35,7 @@ pub(super) struct CounterPass {
 
 impl CounterPass {
     fn missing(record: Option<PassRecord>, why: String, everywhere: bool) -> Self {
-        let (launches, counted, quality) = (Vec::new(), Vec::new(), Vec::new());
-        Self { record, launches, counted, quality, ranges: None, missing: Some((why, everywhere)) }
+        Self { record, missing: Some((why, everywhere)), ..Self::default() }
     }
 }
 
@@ -118,16 +115,7 @@ pub(super) fn count(
         Limits { size: Some(request.largest_trace), watched: vec![folder.path().join("ncu")], ..limited(request) };
     let finished = process::run(folder, &name, command, &limits, Interrupt::Forwarded)?;
     interrupted(folder, &name, &finished)?;
-    let mut record = PassRecord {
-        name: name.clone(),
-        tool: Some(named("ncu", tool)),
-        process: Some(finished.process),
-        wall_ns: finished.usage.wall,
-        stage_wall_ns: BTreeMap::new(),
-        overhead: None,
-        overhead_of: None,
-        bytes: Bytes::ZERO,
-    };
+    let mut record = record(&name, Some(named("ncu", tool)), &finished);
     let complaint = finished.ncu_complaint();
     if !capture.report_file().is_file() {
         let everywhere = matches!(
@@ -187,21 +175,16 @@ pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stag
     };
     Ok(match ingest::ncu::read(bytes.as_slice(), &file) {
         Ok(NcuFile::Raw(page)) if replays_ranges(request) => CounterPass {
-            record: None,
-            launches: Vec::new(),
-            counted: Vec::new(),
             quality: page.quality,
             ranges: Some(RangePages { details: sections(folder, stage), table: page.table, command: Vec::new() })
                 .filter(|ranges| !ranges.table.work.is_empty()),
-            missing: None,
+            ..CounterPass::default()
         },
         Ok(NcuFile::Raw(page)) => CounterPass {
-            record: None,
             launches: CountedLaunch::of_table(&page.table),
             counted: LaunchCounters::of_table(&page.table),
             quality: page.quality,
-            ranges: None,
-            missing: None,
+            ..CounterPass::default()
         },
         Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: not the expected kind of page"), false),
         Ok(NcuFile::Nothing(nothing)) => {
@@ -260,7 +243,7 @@ fn capture(
 
 /// Whether ranges are replayed, and not kernels.
 pub(super) fn replays_ranges(request: &DeepRequest) -> bool {
-    matches!(request.ncu.ncu_cli.replay_mode, ReplayMode::Range | ReplayMode::AppRange)
+    request.ncu.ncu_cli.replay_mode.measures_ranges()
 }
 
 /// A filter for exactly these kernels: by the names in the object file where they are known, because tools agree on no

@@ -17,14 +17,12 @@ mod request;
 mod tools;
 mod workload;
 
-use std::path::PathBuf;
-
 use analysis::sampled::{Choice, choose};
 use collect::run::{RunFolder, StoredRun};
 use collect::tool::Shortfall;
 use collect::tool::ncu::{ChipMetrics, known_metrics};
 pub use report::pages::deep::plan_terminal;
-use types::{DeepPlan, KernelReport, Metrics, RunHeader, Stage, UserError};
+use types::{DeepPlan, Document, Hardware, KernelReport, Metrics, RunHeader, Stage, UserError};
 
 use crate::RunRequest;
 use crate::pipeline::folder::run::{EndedRun, conclude};
@@ -38,7 +36,7 @@ pub use plan::plan;
 pub use request::{DeepRequest, Mode};
 pub use types::Collector;
 
-use collected::{Collected, Recorded, empty_report, header, metrics, report};
+use collected::{Collected, Recorded, header, metrics, report};
 use pass_name::{BASELINE, BASELINE_AGAIN, OPERATORS, TIMELINE, TIMELINE_NSYS};
 use request::wrong_key;
 use tools::Tools;
@@ -46,18 +44,8 @@ use tools::Tools;
 /// Folders whose unlisted files a stopped step has left.
 const SCRATCH: [&str; 4] = ["logs", "nsys", "ncu", "trace"];
 
-/// The outcome.
-#[derive(Debug)]
-pub struct Deep {
-    /// Everything measured, counted and derived.
-    pub metrics: Metrics,
-    /// Kernels with their counters.
-    pub kernels: KernelReport,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why the run is partial; empty when it is not.
-    pub missing: Vec<String>,
-}
+/// Everything measured, counted and derived, and kernels with their counters.
+pub type Documents = (Metrics, KernelReport);
 
 /// The plan of a run that was stopped.
 pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, UserError> {
@@ -68,7 +56,7 @@ pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, UserError> {
         return Err(refuse(format!("it is a `{}` run", run.manifest().verb)));
     }
     let text = run.read("plan.json").map_err(|error| refuse(format!("plan.json: {error}")))?;
-    let plan: DeepPlan = serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))?;
+    let plan = DeepPlan::from_json(&text).map_err(|error| refuse(format!("plan.json: {error}")))?;
     if plan.arguments.iter().any(|word| word.contains(collect::MASK)) {
         Err(refuse("a secret on its command line was masked; next time, keep it with `--keep-arguments`".to_owned()))
     } else {
@@ -83,73 +71,63 @@ pub fn deep(
     run: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<Deep, UserError> {
-    let named = request.subject.named_hardware()?;
-    name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
-    progress("inspecting the machine");
-    let tools = Tools::find(request)?;
+) -> Result<EndedRun<Documents>, UserError> {
+    let (named, tools) = ready(request, progress)?;
     let run = RunRequest { model: request.subject.model_id(), device: Some("cuda:0".to_owned()), ..run };
-    ended(RunFolder::create(run)?, |folder| {
+    conclude(RunFolder::create(run)?, is_worth_keeping, |folder| {
         artifacts::prepare(folder, request, &tools, config_yaml)?;
         fill(folder, request, &tools, named.as_ref(), progress)
     })
 }
 
 /// Goes on with a run that was stopped, behind its last finished pass.
-pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&str)) -> Result<Deep, UserError> {
+pub fn resume(
+    request: &DeepRequest,
+    run: &StoredRun,
+    progress: &mut dyn FnMut(&str),
+) -> Result<EndedRun<Documents>, UserError> {
+    let (named, tools) = ready(request, progress)?;
+    let folder = RunFolder::resume(run, &SCRATCH)?;
+    conclude(folder, is_worth_keeping, |folder| fill(folder, request, &tools, named.as_ref(), progress))
+}
+
+/// What a run needs before it has a folder: the device that is named, and the tools of the machine.
+fn ready(request: &DeepRequest, progress: &mut dyn FnMut(&str)) -> Result<(Option<Hardware>, Tools), UserError> {
     let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     progress("inspecting the machine");
-    let tools = Tools::find(request)?;
-    let folder = RunFolder::resume(run, &SCRATCH)?;
-    ended(folder, |folder| fill(folder, request, &tools, named.as_ref(), progress))
+    Ok((named, Tools::find(request)?))
 }
 
-/// Ends the run as what came of it: a run whose timeline was recorded is worth keeping.
-fn ended(
-    folder: RunFolder,
-    fill: impl FnOnce(&mut RunFolder) -> Result<(Metrics, KernelReport, Vec<String>), UserError>,
-) -> Result<Deep, UserError> {
-    let EndedRun { value: (metrics, kernels), folder, missing } = conclude(
-        folder,
-        |folder| folder.has_step("timeline"),
-        |folder| fill(folder).map(|(metrics, kernels, missing)| ((metrics, kernels), missing)),
-    )?;
-    Ok(Deep { metrics, kernels, folder, missing })
+/// A run whose timeline was recorded is partial where it fails later.
+fn is_worth_keeping(folder: &RunFolder) -> bool {
+    folder.has_step(TIMELINE)
 }
 
 fn fill(
     folder: &mut RunFolder,
     request: &DeepRequest,
     tools: &Tools,
-    named: Option<&types::Hardware>,
+    named: Option<&Hardware>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Metrics, KernelReport, Vec<String>), UserError> {
+) -> Result<(Documents, Vec<String>), UserError> {
     // A run that goes on knows its earlier passes from what it wrote down.
     let mut all = Collected { passes: artifacts::earlier_passes(folder), ..Collected::default() };
     if !folder.has_step(BASELINE) {
         progress("running the program without a profiler");
         let record = passes::baseline(folder, request, BASELINE)??;
-        all.add(record, request);
-        artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
-        folder.end_step(BASELINE)?;
+        all.keep(folder, request, record, BASELINE)?;
     }
-    if !folder.has_step("timeline") {
+    if !folder.has_step(TIMELINE) {
         progress("recording the timeline");
         let (record, missing) = passes::timeline(folder, request, tools, progress)?;
-        all.add(record, request);
         all.missing.extend(missing);
-        artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
-        folder.end_step("timeline")?;
+        all.keep(folder, request, record, TIMELINE)?;
     }
     if !folder.has_step(BASELINE_AGAIN) && overhead::runs_again(request, &all.passes) {
         progress("running the program without a profiler again");
         match passes::baseline(folder, request, BASELINE_AGAIN)? {
-            Ok(record) => {
-                all.add(record, request);
-                artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
-                folder.end_step(BASELINE_AGAIN)?;
-            }
+            Ok(record) => all.keep(folder, request, record, BASELINE_AGAIN)?,
             Err(error) => all.missing.push(format!("{BASELINE_AGAIN}: {error}")),
         }
     }
@@ -159,10 +137,8 @@ fn fill(
     if !folder.path().join(passes::DATABASE).is_file() && (sees_nothing || request.collector == Collector::Both) {
         let name = if sees_nothing { TIMELINE } else { TIMELINE_NSYS };
         let (record, missing) = passes::with_nsys(folder, request, tools, name, progress)?;
-        all.add(record, request);
         all.missing.extend(missing);
-        artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
-        folder.end_step(TIMELINE_NSYS)?;
+        all.keep(folder, request, record, TIMELINE_NSYS)?;
         if sees_nothing {
             traces = timeline(folder, request, progress)?;
         }
@@ -209,14 +185,12 @@ fn operators(
     if !folder.has_step(OPERATORS) {
         progress("recording operators with torch.profiler");
         match passes::operators(folder, request)? {
-            Ok(record) => all.add(record, request),
+            Ok(record) => all.keep(folder, request, record, OPERATORS)?,
             Err(reason) => {
                 all.missing.push(reason);
                 return Ok(None);
             }
         }
-        artifacts::write_passes(folder, &empty_report(folder, request, all))?;
-        folder.end_step(OPERATORS)?;
     }
     let file = folder.path().join(passes::OPERATOR_TRACE);
     match Traces::of_file(&file, passes::OPERATOR_TRACE, request.subject.model_id().as_deref(), progress) {
@@ -288,7 +262,7 @@ fn count(
                 everywhere
             }
             None => {
-                artifacts::write_passes(folder, &empty_report(folder, request, all))?;
+                all.write(folder, request)?;
                 if !folder.has_step(&step) {
                     folder.end_step(&step)?;
                 }
@@ -335,7 +309,7 @@ fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(
 fn subject(
     folder: &RunFolder,
     request: &DeepRequest,
-    named: Option<&types::Hardware>,
+    named: Option<&Hardware>,
     traces: &Traces,
 ) -> Result<ResolvedSubject, UserError> {
     let RunHeader { id, engine, weights, .. } = header(folder, request);

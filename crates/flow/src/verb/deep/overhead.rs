@@ -88,18 +88,13 @@ fn sum(times: &BTreeMap<Stage, Nanos>) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::Bytes;
 
     fn pass(name: &str, wall: i64, stages: &[(Stage, i64)]) -> PassRecord {
         PassRecord {
             name: name.to_owned(),
-            tool: None,
-            process: None,
             wall_ns: Nanos::new(wall),
             stage_wall_ns: stages.iter().map(|(stage, time)| (*stage, Nanos::new(*time))).collect(),
-            overhead: None,
-            overhead_of: None,
-            bytes: Bytes::ZERO,
+            ..PassRecord::default()
         }
     }
 

@@ -9,7 +9,7 @@ use collect::tool::inject::{self, Injection};
 use collect::tool::{Complaint, InstalledTool, nsys};
 use types::{Bytes, Collector, Nanos, PassRecord, Stage, UserError};
 
-use super::pass_name::{OPERATORS, TIMELINE, TIMELINE_NSYS};
+use super::pass_name::{BASELINE, OPERATORS, TIMELINE, TIMELINE_NSYS};
 use super::plan::{baseline as plain, with_variables};
 use super::request::DeepRequest;
 use super::tools::Tools;
@@ -33,16 +33,7 @@ pub(super) fn baseline(
         let message = format!("the program fails without a profiler: it {}{}", finished.ending, framed(&finished));
         return Ok(Err(UserError::failed(message).hint("run it without llm-perf first; its full output is in logs/")));
     }
-    Ok(Ok(PassRecord {
-        name: name.to_owned(),
-        tool: None,
-        process: Some(finished.process),
-        wall_ns: finished.usage.wall,
-        stage_wall_ns: stage_times(folder, name),
-        overhead: None,
-        overhead_of: None,
-        bytes: Bytes::ZERO,
-    }))
+    Ok(Ok(PassRecord { stage_wall_ns: stage_times(folder, name), ..record(name, None, &finished) }))
 }
 
 /// What the pass for operators leaves, relative to the run folder.
@@ -103,16 +94,13 @@ pub(super) fn operators(
     }
     let bytes = Bytes::new(size_of(&trace));
     folder.adopt(OPERATOR_TRACE)?;
-    Ok(Ok(PassRecord {
-        name: OPERATORS.to_owned(),
-        tool: Some("torch.profiler".to_owned()),
-        process: Some(finished.process),
-        wall_ns: finished.usage.wall,
-        stage_wall_ns: BTreeMap::new(),
-        overhead: None,
-        overhead_of: None,
-        bytes,
-    }))
+    Ok(Ok(PassRecord { bytes, ..record(OPERATORS, Some("torch.profiler".to_owned()), &finished) }))
+}
+
+/// What a pass took, as the pass of that name.
+pub(super) fn record(name: &str, tool: Option<String>, finished: &ProcessOutcome) -> PassRecord {
+    let (process, wall_ns) = (Some(finished.process), finished.usage.wall);
+    PassRecord { name: name.to_owned(), tool, process, wall_ns, ..PassRecord::default() }
 }
 
 /// Names the file that a program of the user's writes its torch.profiler trace to, when asked for operators.
@@ -126,10 +114,10 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     let injection = Injection::prepare(&trace, inject::InjectSettings::default())?;
     let command = plain(request).with_variables(injection.variables());
     let limits = Limits { size: Some(request.largest_trace), watched: vec![trace.clone()], ..limited(request) };
-    let finished = process::run_for_answer(folder, "timeline", command, &limits, Interrupt::Forwarded);
+    let finished = process::run_for_answer(folder, TIMELINE, command, &limits, Interrupt::Forwarded);
     let files = injection.gather()?;
     let finished = finished?;
-    interrupted(folder, "timeline", &finished)?;
+    interrupted(folder, TIMELINE, &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
         return Err(too_large(request, size));
     }
@@ -146,14 +134,9 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
         missing.push(format!("timeline: the program {} under the collector", finished.ending));
     }
     let record = PassRecord {
-        name: TIMELINE.to_owned(),
-        tool: Some("llm-perf".to_owned()),
-        process: Some(finished.process),
-        wall_ns: finished.usage.wall,
-        stage_wall_ns: stage_times(folder, "timeline"),
-        overhead: None,
-        overhead_of: None,
+        stage_wall_ns: stage_times(folder, TIMELINE),
         bytes: Bytes::new(size_of(&trace)),
+        ..record(TIMELINE, Some("llm-perf".to_owned()), &finished)
     };
     Ok(Some((record, missing)))
 }
@@ -177,7 +160,7 @@ fn traced(
         ..limited(request)
     };
     let finished = process::run_for_answer(folder, TIMELINE_NSYS, command, &limits, Interrupt::Forwarded)?;
-    interrupted(folder, "timeline", &finished)?;
+    interrupted(folder, TIMELINE, &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
         return Err(too_large(request, size));
     }
@@ -199,14 +182,9 @@ fn traced(
     folder.adopt(DATABASE)?;
     missing.extend(tables(folder, request, nsys, &database)?);
     let record = PassRecord {
-        name: name.to_owned(),
-        tool: Some(named("nsys", nsys)),
-        process: Some(finished.process),
-        wall_ns: finished.usage.wall,
         stage_wall_ns: stage_times(folder, TIMELINE_NSYS),
-        overhead: None,
-        overhead_of: None,
         bytes: Bytes::new(size_of(&folder.path().join("nsys"))),
+        ..record(name, Some(named("nsys", nsys)), &finished)
     };
     Ok((record, missing))
 }
@@ -316,7 +294,7 @@ fn stage_times(folder: &RunFolder, name: &str) -> BTreeMap<Stage, Nanos> {
 fn printed_times(folder: &RunFolder, name: &str, add: &mut dyn FnMut(Stage, Nanos)) {
     let text = std::fs::read_to_string(folder.path().join(process::stdout_log(name))).unwrap_or_default();
     for line in text.lines().filter(|line| line.starts_with('{')) {
-        let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(line) else { continue };
+        let Ok(serde_json::Value::Object(fields)) = serde_json::from_slice(line.as_bytes()) else { continue };
         for stage in Stage::ALL {
             let time = fields.get(&format!("{stage}_ms")).and_then(serde_json::Value::as_f64);
             if let Some(time) = time.filter(|time| (0.0..1e12).contains(time)) {
@@ -328,5 +306,5 @@ fn printed_times(folder: &RunFolder, name: &str, add: &mut dyn FnMut(Stage, Nano
 
 /// What the program answered that it ran, without a profiler; absent where it is not our own.
 pub(super) fn baseline_run(folder: &RunFolder) -> Option<BareRun> {
-    process::answer(folder, "baseline")
+    process::answer(folder, BASELINE)
 }

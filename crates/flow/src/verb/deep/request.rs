@@ -3,30 +3,26 @@
 use std::time::Duration;
 
 use collect::tool::{ncu, nsys};
+use serde::Deserialize;
 use types::{Bytes, Collector, Stage, UserError};
 
 use crate::pipeline::recorded::provenance::FedInputs;
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::Target;
 
-/// How much is collected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// All counters of the preset, several launches of each kernel.
-    Deep,
-    /// Few counters and one launch of each kernel; the timeline without calls of the operating system.
-    Light,
+types::named! {
+    /// How much is collected.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Mode {
+        /// All counters of the preset, several launches of each kernel.
+        Deep = "deep",
+        /// Few counters and one launch of each kernel; the timeline without calls of the operating system.
+        Light = "light",
+    }
 }
 
 impl Mode {
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Deep => "deep",
-            Self::Light => "light",
-        }
-    }
-
     /// What it leaves out, in words.
     pub(super) fn left_out(self) -> Vec<String> {
         match self {

@@ -11,8 +11,8 @@ use collect::run::{MANIFEST, StoredRun, sha256};
 use report::html::{Documents, RunPageKind};
 use tempfile::TempDir;
 use types::{
-    AnalyticReport, Artifact, Bytes, Capacity, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics,
-    Redaction, RegionReport, RunManifest, Sweep, UserError,
+    AnalyticReport, Artifact, Bytes, Capacity, Document, Environment, Fleet, InputSet, KernelReport, LeftOutFile,
+    Metrics, Redaction, RegionReport, RunManifest, Sweep, UserError,
 };
 
 use super::document::{gather, names_of_ours, redacted};
@@ -208,8 +208,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn read<T: serde::de::DeserializeOwned>(&self, path: &str) -> Option<T> {
-        serde_json::from_slice(&self.written.get(path)?.0).ok()
+    fn read<D: Document>(&self, path: &str) -> Option<D> {
+        D::from_json(&self.written.get(path)?.0).ok()
     }
 
     fn write(&mut self, path: &str, bytes: Vec<u8>, document: Option<String>) {
@@ -298,7 +298,7 @@ fn as_json(run: &StoredRun, file: &Artifact, fate: &Fate) -> Result<Option<(Stri
 }
 
 fn inputs(documents: &BTreeMap<&str, (String, String)>) -> Option<InputSet> {
-    serde_json::from_slice(documents.get(provenance::INPUTS)?.1.as_bytes()).ok()
+    InputSet::from_json(documents.get(provenance::INPUTS)?.1.as_bytes()).ok()
 }
 
 /// This machine and its user. A run may come from another, whose users show in the paths of its documents.

@@ -18,7 +18,6 @@ pub use recorded::Recording;
 pub use types::Collector;
 pub use watching::CommandEnd;
 
-use super::Profile;
 use crate::RunRequest;
 use crate::pipeline::folder::bundle::{self, Bundle};
 use crate::pipeline::folder::run::{EndedRun, run};
@@ -56,7 +55,7 @@ pub fn profile(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Profile, UserError> {
+) -> Result<EndedRun<Metrics>, UserError> {
     if request.repeats == 0 {
         return Err(wrong_setting("dataset.sampling.repeats", "at least 1", "0"));
     }
@@ -68,11 +67,10 @@ pub fn profile(
         return Err(no_command());
     };
     let inputs = provenance::of_command(first.argv());
-    let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
+    run(run_request, |folder| {
         provenance::write(folder, &inputs)?;
         fill(folder, request, &environment, config_yaml, progress, stop)
-    })?;
-    Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
+    })
 }
 
 fn fill(

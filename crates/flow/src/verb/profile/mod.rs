@@ -1,7 +1,7 @@
 //! `profile`: run a model on inputs, or any command, time it, and lay the result beside what the hardware allows.
 //!
 //! Three things can be profiled: a model on our own engine (`native`), in the user's PyTorch ([`torch`]), and any command
-//! ([`command`]). All end as a [`Profile`].
+//! ([`command`]).
 
 pub mod command;
 mod files;
@@ -11,9 +11,7 @@ pub mod torch;
 mod torch_evidence;
 mod torch_plan;
 
-use std::path::PathBuf;
-
-use types::{InputSet, Metrics};
+use types::Metrics;
 
 pub use crate::pipeline::progress::{Pass, Progress};
 pub use crate::pipeline::recorded::provenance::FedInputs;
@@ -24,21 +22,6 @@ pub use crate::runner::settings::{
 };
 pub use crate::runner::tries::TrySettings;
 pub use native::profile;
-
-/// The outcome.
-#[derive(Debug)]
-pub struct Profile {
-    /// Everything measured and derived.
-    pub metrics: Metrics,
-    /// The inputs.
-    pub inputs: InputSet,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why the run is partial; empty when it is not.
-    pub missing: Vec<String>,
-    /// Which of several ranks' part this is, where rank 0 writes the reports; absent for a whole run.
-    pub part_of_rank: Option<u32>,
-}
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {

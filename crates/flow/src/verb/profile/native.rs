@@ -7,15 +7,13 @@ use network::Model;
 use report::export::TracedOperator;
 use report::pages::run::Setting;
 use types::{
-    Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics, PeakUsed,
-    ProfileSettings as RunCounts, RunHeader, UserError, Workload,
+    Clock, ClockId, ClockKind, DeviceId, Environment, Hardware, Metrics, PeakUsed, RunHeader, UserError, Workload,
 };
 
-use super::Profile;
 use super::files::{ProfileFiles, write, write_predictions};
 use crate::RunRequest;
 use crate::pipeline::device::machine;
-use crate::pipeline::device::processor::processor;
+use crate::pipeline::device::processor::{of_processor, processor};
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::analytic;
 use crate::pipeline::model::partly_modelled;
@@ -42,7 +40,7 @@ pub fn profile(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Profile, UserError> {
+) -> Result<EndedRun<Metrics>, UserError> {
     check(&model, request)?;
     engine::rehearse(&model.network)?;
     if let Model::EncoderDecoder(_) = model.network {
@@ -57,15 +55,14 @@ pub fn profile(
     check_memory(&model, &environment)?;
     let (name, device) = (model.id.clone(), DeviceId::cpu().to_string());
     let run_request = RunRequest { model: Some(name), device: Some(device), ..run_request };
-    let EndedRun { value: (metrics, inputs), folder, missing } = run(run_request, |folder| {
+    run(run_request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json("env.json", &environment)?;
         folder.end_step("prepare")?;
-        let (metrics, set, mut missing) = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
+        let (metrics, mut missing) = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
         missing.extend(inputs.problems());
-        Ok(((metrics, set), missing))
-    })?;
-    Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
+        Ok((metrics, missing))
+    })
 }
 
 fn fill(
@@ -76,7 +73,7 @@ fn fill(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet, Vec<String>), UserError> {
+) -> Result<(Metrics, Vec<String>), UserError> {
     let (processor, unreliable) = processor(progress)?;
     progress(Progress::Doing("loading weights"));
     let kept = kept(&model);
@@ -157,7 +154,7 @@ fn fill(
         write_predictions(folder, &texts)?;
     }
     folder.end_step("report")?;
-    Ok((metrics, fed.document, missing))
+    Ok((metrics, missing))
 }
 
 /// The operators of the first input as they ran, for other tools; see `export`.
@@ -190,25 +187,10 @@ fn subject(
         workload.get_or_insert(one_workload);
         work.extend(one_work);
     }
-    let sampling = &request.dataset.sampling;
     let subject = Subject {
         run,
-        devices: vec![Device {
-            id: DeviceId::cpu(),
-            name: processor.name.clone(),
-            uuid: None,
-            hardware: Some(processor.id.clone()),
-            memory_bytes: Some(processor.memory_bytes),
-            multiprocessors: None,
-        }],
-        settings: Some(RunCounts {
-            repeats: sampling.repeats.saturating_mul(request.infer.passes()),
-            epochs: sampling.epochs,
-            warmup_rounds: sampling.warmup_rounds.saturating_mul(request.infer.passes()),
-            batch: request.infer.batch(),
-            seed: Some(sampling.seed),
-            weights_dtype: Some(kept),
-        }),
+        devices: vec![of_processor(processor)],
+        settings: Some(request.counts(request.infer.batch(), Some(kept))),
         inputs: measured.prepared().map(|input| input.facts.clone()).collect(),
         logits_all_positions: !request.infer.last_logits_only() && network.takes_tokens(),
         work,

@@ -10,7 +10,7 @@ use analysis::{Evidence, PlainRuns, Subject};
 use collect::rank::Rank;
 use collect::run::RunFolder;
 use collect::tool::torch::{self, DRIVER, PassName, TRIES, interpreter};
-use types::{InputSet, Metrics, RunHeader, Sample, UserError};
+use types::{Metrics, RunHeader, Sample, UserError};
 
 pub use crate::runner::torch::{
     ProfilerSettings, TorchModel, TorchName, TorchRequest, TorchSettings, TorchSource, element_type, has_weights,
@@ -18,7 +18,7 @@ pub use crate::runner::torch::{
 
 use super::files::{ProfileFiles, write, write_predictions};
 use super::torch_plan::{TRACE, TorchProfile};
-use super::{Profile, ranks, torch_evidence};
+use super::{ranks, torch_evidence};
 use crate::RunRequest;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::progress::Progress;
@@ -29,7 +29,8 @@ use crate::runner::inputs::{self, Inputs};
 use crate::runner::torch::driver_run::DriverRun;
 use crate::runner::torch::{check, question, question_text, scratch, session};
 
-/// Runs, measures, analyses and writes everything into a run folder.
+/// Runs, measures, analyses and writes everything into a run folder. Of several ranks only rank 0 writes the reports; the others tell
+/// which rank they are.
 pub fn profile(
     mut model: TorchModel,
     request: &TorchRequest,
@@ -37,7 +38,7 @@ pub fn profile(
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Profile, UserError> {
+) -> Result<(EndedRun<Metrics>, Option<u32>), UserError> {
     check(request)?;
     if let Ok(known) = &mut model.known {
         request.profile.infer.fit(known);
@@ -65,25 +66,20 @@ pub fn profile(
         };
         if rank.rank > 0 {
             let samples = ranks::leave_part(&out, rank, &given, &mut inputs, progress, stop)?;
-            return Ok(part(model, rank.rank, samples, inputs.document(), out));
+            return Ok((EndedRun { value: part(model, samples), folder: out, missing: Vec::new() }, Some(rank.rank)));
         }
     }
     let device = Some(request.profile.device.clone());
     let run_request = RunRequest { model: Some(model.id.clone()), device, ..run_request };
-    let EndedRun { value: (metrics, inputs), folder, missing } = run(run_request, |folder| {
-        let (metrics, set, missing) = fill(folder, &given, &mut inputs, progress, stop)?;
-        Ok(((metrics, set), missing))
-    })?;
-    Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
+    Ok((run(run_request, |folder| fill(folder, &given, &mut inputs, progress, stop))?, None))
 }
 
 /// What a rank other than the first has to show: its own times. The report is rank 0's.
-fn part(model: &TorchModel, rank: u32, samples: Vec<Sample>, inputs: InputSet, folder: PathBuf) -> Profile {
+fn part(model: &TorchModel, samples: Vec<Sample>) -> Metrics {
     let run = RunHeader { engine: "torch".to_owned(), model: Some(model.id.clone()), ..RunHeader::default() };
     let plain = PlainRuns { samples, ..PlainRuns::default() };
     let evidence = Evidence { plain: Some(plain), ..Evidence::default() };
-    let metrics = crate::pipeline::metrics::metrics(&Subject { run, ..Subject::default() }, &evidence);
-    Profile { metrics, inputs, folder, missing: Vec::new(), part_of_rank: Some(rank) }
+    crate::pipeline::metrics::metrics(&Subject { run, ..Subject::default() }, &evidence)
 }
 
 fn fill(
@@ -92,7 +88,7 @@ fn fill(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet, Vec<String>), UserError> {
+) -> Result<(Metrics, Vec<String>), UserError> {
     let TorchProfile { model, request, .. } = *given;
     folder.write_file("config.yaml", given.config_yaml.as_bytes())?;
     folder.write_json("env.json", &given.environment)?;
@@ -133,19 +129,13 @@ fn fill(
     folder.end_step("measure")?;
 
     let run = DriverRun { model, request, question: &question, session: &session, named: given.named.as_ref() };
-    let ranks = match given.rank {
-        Some(rank) => {
-            let (ranks, lacking) = ranks::gather(folder, rank, progress, stop)?;
-            missing.extend(lacking);
-            Some(ranks)
-        }
-        None => None,
-    };
+    let gathered = given.rank.map(|rank| ranks::gather(folder, rank, progress, stop)).transpose()?;
+    let (ranks, lacking) = gathered.unzip();
+    missing.extend(lacking.into_iter().flatten());
     missing.extend(inputs.problems());
     let processed = torch_evidence::metrics(&run, folder.id(), trace.as_deref(), ranks, missing, progress)?;
-    let missing = processed.missing;
-    let metrics = processed.metrics;
-    folder.write_json("metrics.json", &metrics)?;
+    let metrics = &processed.metrics;
+    folder.write_json("metrics.json", metrics)?;
     provenance::write_modules(folder, &processed.modules)?;
     folder.end_step("analyse")?;
 
@@ -154,7 +144,7 @@ fn fill(
     folder.write_json("env.json", &environment)?;
     let fed = inputs.fed();
     let files = ProfileFiles {
-        metrics: &metrics,
+        metrics,
         environment: &environment,
         inputs: &fed,
         request: &request.profile,
@@ -162,20 +152,14 @@ fn fill(
         profiling: torch_evidence::assumptions(&run),
         operator_rows: Some(wanted.top_k as usize),
     };
-    if let (Ok(known), Some(workload), Some(hardware)) = (&model.known, &processed.workload, &processed.hardware) {
-        let devices = std::slice::from_ref(hardware);
-        let version = &request.profile.tool_version;
-        // A device without the rate that is needed has no roofline; the measurement stands without it.
-        if let Ok(analysis) = analytic::lay_out(known.about(), &known.network, workload, devices, None, version) {
-            analytic::write(folder, &analysis.beside(&metrics))?;
-        }
-    }
+    let known = model.known.as_ref().ok().zip(processed.workload.as_ref()).zip(processed.hardware.as_ref());
+    analytic::write_known(folder, metrics, known)?;
     write(folder, &files)?;
     if request.profile.keep_predictions {
         write_predictions(folder, &torch_evidence::texts(&run)?)?;
     }
     folder.end_step("report")?;
-    Ok((metrics, fed.document, missing))
+    Ok((processed.metrics, processed.missing))
 }
 
 fn absolute(path: PathBuf) -> PathBuf {

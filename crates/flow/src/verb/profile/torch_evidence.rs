@@ -10,13 +10,13 @@ use report::pages::run::Setting;
 use types::view::WorkModules;
 use types::{
     Caveat, Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, Facts, FlopCheck, Flops, Hardware,
-    InputFacts, Metrics, Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, Remark, RunHeader,
-    Severity, Stage, TracedWorkload, UserError, Workload,
+    InputFacts, Metrics, Nanos, PeakMemory, PeakUsed, QualityCounter, Remark, RunHeader, Severity, Stage,
+    TracedWorkload, UserError, Workload,
 };
 
 use super::torch_plan::TRACE;
 use crate::pipeline::device::hardware;
-use crate::pipeline::device::processor::processor;
+use crate::pipeline::device::processor::{of_processor, processor};
 use crate::pipeline::model::partly_modelled;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
@@ -99,7 +99,7 @@ fn resolved(
     device: &RunDevice,
     traces: &Traces,
 ) -> Result<ResolvedSubject, UserError> {
-    let input = run.session.trace.as_ref().map(|trace| &trace.input);
+    let input = run.session.trace.as_ref();
     let workload = modelled.workloads.iter().find(|(name, _)| Some(name) == input);
     let evidence = [Remark::new("workload.driver", Facts::new()), Remark::new("workload.attention", Facts::new())];
     let workload = TracedWorkload {
@@ -130,6 +130,7 @@ fn subject(
     let DriverRun { model, request, .. } = *run;
     let partly = model.known.as_ref().ok().and_then(|model| partly_modelled(&model.config));
     let peak = device.hardware.as_ref().zip(run.dtype());
+    let batch = run.session.inputs.first().and_then(|input| u32::try_from(input.batch).ok());
     Subject {
         run: RunHeader {
             id: run_id.to_owned(),
@@ -140,7 +141,7 @@ fn subject(
         },
         devices: if of_trace.devices.is_empty() { vec![device.entry.clone()] } else { of_trace.devices },
         caveats: device.unreliable.clone().into_iter().chain(partly).collect(),
-        settings: Some(settings(run)),
+        settings: Some(request.profile.counts(batch.unwrap_or(1), run.dtype())),
         inputs: run.inputs(),
         logits_all_positions: !request.profile.infer.last_logits_only() && model.vocabulary.is_some(),
         work: modelled.work.clone(),
@@ -164,7 +165,7 @@ fn evidence<'a>(
         None => Evidence { clocks: vec![host_clock()], ..Evidence::default() },
     };
     if let Some(trace) = &mut evidence.trace {
-        trace.input = session.trace.as_ref().map(|trace| trace.input.clone());
+        trace.input.clone_from(&session.trace);
     }
     evidence.plain = Some(PlainRuns {
         samples: run.samples(),
@@ -197,25 +198,30 @@ impl ModelledInputs {
     fn of(run: &DriverRun<'_>, hardware: Option<&Hardware>) -> Self {
         let mut all = Self { unmodelled: run.model.known.as_ref().err().cloned(), ..Self::default() };
         for facts in run.inputs() {
-            match modelled_input(run, &facts, run.dtype(), hardware) {
-                Ok(Some(modelled)) => {
-                    all.work.extend(modelled.work);
-                    all.roofline.extend(modelled.roofline);
-                    all.workloads.push((facts.name, modelled.workload));
-                }
-                Ok(None) => {}
-                Err(reason) => all.unmodelled = Some(reason),
+            if let Err(reason) = all.add(run, facts, hardware) {
+                all.unmodelled = Some(reason);
             }
         }
         all
     }
-}
 
-/// What the meter says of one input.
-struct ModelledInput {
-    workload: Workload,
-    work: Vec<InputWork>,
-    roofline: Vec<InputRoofline>,
+    /// Takes in one input, where the model is known; an error says why not.
+    fn add(&mut self, run: &DriverRun<'_>, facts: InputFacts, hardware: Option<&Hardware>) -> Result<(), String> {
+        let (Ok(known), Some(workload)) = (&run.model.known, run.workload(&facts, run.dtype())?) else { return Ok(()) };
+        let prediction = predict(&known.network, &workload).map_err(|error| error.to_string())?;
+        let of_stage = |(stage, work)| InputWork { input: facts.name.clone(), stage, work };
+        self.work.extend(work::per_stage(&known.network, &prediction).into_iter().map(of_stage));
+        let roofline =
+            hardware.and_then(|hardware| Roofline::of(hardware, matrix_dtypes(&prediction), &workload, None).ok());
+        let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
+        let passes = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
+        self.roofline.extend(passes.into_iter().filter_map(|(stage, operators)| {
+            let time = operators.iter().map(|operator| operator.roofline).sum::<Option<Nanos>>()?;
+            Some(InputRoofline { input: facts.name.clone(), stage, time })
+        }));
+        self.workloads.push((facts.name, workload));
+        Ok(())
+    }
 }
 
 /// The device a run ran on.
@@ -235,72 +241,24 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
             Some(named) => (named.clone(), None),
             None => processor(progress)?,
         };
-        let entry = Device {
-            id,
-            name: processor.name.clone(),
-            uuid: None,
-            hardware: Some(processor.id.clone()),
-            memory_bytes: Some(processor.memory_bytes),
-            multiprocessors: None,
-        };
-        return Ok(RunDevice { entry, hardware: Some(processor), unreliable });
+        return Ok(RunDevice { entry: of_processor(&processor), hardware: Some(processor), unreliable });
     }
     let name = told.and_then(|device| device.name.clone()).unwrap_or_else(|| text.to_owned());
     let catalogue = hardware::catalogue(run.request.profile.config_dir.as_deref())?;
     let hardware = run.named.cloned().or_else(|| catalogue.find(&name).ok().cloned());
     let entry = Device {
-        id,
-        name,
         uuid: told.and_then(|device| device.uuid.clone()),
         hardware: hardware.as_ref().map(|hardware| hardware.id.clone()),
         memory_bytes: told.and_then(|device| device.memory_bytes),
-        multiprocessors: None,
+        ..Device::new(id, name)
     };
     Ok(RunDevice { entry, hardware, unreliable: None })
 }
 
-/// The workload of one input and its modelled work; `None` where the model is not known, an error says why not.
-fn modelled_input(
-    run: &DriverRun<'_>,
-    facts: &InputFacts,
-    dtype: Option<DType>,
-    hardware: Option<&Hardware>,
-) -> Result<Option<ModelledInput>, String> {
-    let (Ok(known), Some(workload)) = (&run.model.known, run.workload(facts, dtype)?) else { return Ok(None) };
-    let prediction = predict(&known.network, &workload).map_err(|error| error.to_string())?;
-    let of_stage = |(stage, work)| InputWork { input: facts.name.clone(), stage, work };
-    let work = work::per_stage(&known.network, &prediction).into_iter().map(of_stage).collect();
-    let roofline =
-        hardware.and_then(|hardware| Roofline::of(hardware, matrix_dtypes(&prediction), &workload, None).ok());
-    let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
-    let passes = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
-    let roofline = passes.into_iter().filter_map(|(stage, operators)| {
-        let time = operators.iter().map(|operator| operator.roofline).sum::<Option<Nanos>>()?;
-        Some(InputRoofline { input: facts.name.clone(), stage, time })
-    });
-    Ok(Some(ModelledInput { work, roofline: roofline.collect(), workload }))
-}
-
-fn settings(run: &DriverRun<'_>) -> RunCounts {
-    let sampling = &run.request.profile.dataset.sampling;
-    let passes = run.request.profile.infer.passes();
-    RunCounts {
-        repeats: sampling.repeats.saturating_mul(passes),
-        epochs: sampling.epochs,
-        warmup_rounds: sampling.warmup_rounds.saturating_mul(passes),
-        batch: run.session.inputs.first().and_then(|input| u32::try_from(input.batch).ok()).unwrap_or(1),
-        seed: Some(sampling.seed),
-        weights_dtype: run.dtype(),
-    }
-}
-
 fn memory(session: &Session) -> Option<PeakMemory> {
-    let parameters = session.loaded.as_ref().map(|loaded| loaded.parameter_bytes);
-    let [allocated, reserved] = match session.memory {
-        Some(memory) => memory.map(Some),
-        None => [None, None],
-    };
-    let memory = PeakMemory { parameter_bytes: parameters, allocated_bytes: allocated, reserved_bytes: reserved };
+    let [allocated_bytes, reserved_bytes] = session.memory.map_or([None; 2], |memory| memory.map(Some));
+    let parameter_bytes = session.loaded.as_ref().map(|loaded| loaded.parameter_bytes);
+    let memory = PeakMemory { parameter_bytes, allocated_bytes, reserved_bytes };
     (memory != PeakMemory::default()).then_some(memory)
 }
 

@@ -245,7 +245,7 @@ fn run(
     let late = || prepared.query.time.filter(|most| started.elapsed() >= *most);
     loop {
         let event = match receiver.recv_timeout(PAUSE) {
-            Ok(line) => serde_json::from_str::<QueryEvent>(&line).ok(),
+            Ok(line) => serde_json::from_slice::<QueryEvent>(line.as_bytes()).ok(),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => None,
         };

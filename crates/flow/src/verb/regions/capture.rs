@@ -39,18 +39,6 @@ pub(super) struct Captured {
     pub(super) missing: Vec<String>,
 }
 
-/// Which counters of a page are used, so that the hundreds of others are not kept.
-pub(super) struct Wanted<'a> {
-    /// Metrics of the report, as the configuration names them.
-    pub(super) metrics: &'a [String],
-}
-
-impl Wanted<'_> {
-    fn keeps(&self, counter: &str) -> bool {
-        regions::keeps(self.metrics, counter)
-    }
-}
-
 /// The profiler and the program under it.
 pub(super) struct Profiler<'a> {
     /// Where it is.
@@ -59,8 +47,8 @@ pub(super) struct Profiler<'a> {
     pub(super) target: &'a [OsString],
     /// Variables set for it.
     pub(super) environment: &'a [(OsString, OsString)],
-    /// What of its pages is used.
-    pub(super) wanted: Wanted<'a>,
+    /// Metrics of the report, as the configuration names them: the hundreds of other counters of a page are not kept.
+    pub(super) metrics: &'a [String],
 }
 
 impl Profiler<'_> {
@@ -135,21 +123,21 @@ impl Profiler<'_> {
         // The page itself holds the profiler's advice, which is no complaint.
         refuse(&finished, &name, Complaint::of_ncu(&finished.stderr), finished.succeeded())?;
         let log = process::stdout_log(&name);
-        read(&folder.path().join(&log), &log, &self.wanted)
+        read(&folder.path().join(&log), &log, self.metrics)
     }
 }
 
 /// A file of pages, opened where it is, unpacked where it is packed.
-pub(super) fn read(path: &Path, name: &str, wanted: &Wanted) -> Result<NcuFile, UserError> {
+pub(super) fn read(path: &Path, name: &str, metrics: &[String]) -> Result<NcuFile, UserError> {
     let unreadable = UserError::io("read", Path::new(name));
     let mut file = BufReader::new(collect::document::open(path).map_err(&unreadable)?);
     let head = file.fill_buf().map_err(unreadable)?;
     match Compression::of(head) {
         Some(compression) => {
             let text = BufReader::new(compression.decoder(file));
-            Ok(ncu::read_counters(text, name, |counter| wanted.keeps(counter))?)
+            Ok(ncu::read_counters(text, name, |counter| regions::keeps(metrics, counter))?)
         }
-        None => Ok(ncu::read_counters(file, name, |counter| wanted.keeps(counter))?),
+        None => Ok(ncu::read_counters(file, name, |counter| regions::keeps(metrics, counter))?),
     }
 }
 
@@ -200,7 +188,7 @@ fn words(command: &Command) -> Vec<String> {
 }
 
 /// Pages that were written before, as captures: the k-th details page belongs to the k-th raw page.
-pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Captured>, UserError> {
+pub(super) fn read_files(files: &[PathBuf], metrics: &[String]) -> Result<Vec<Captured>, UserError> {
     let (mut captures, mut details) = (Vec::new(), Vec::new());
     for path in files {
         let name = path.display().to_string();
@@ -212,7 +200,7 @@ pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<C
             results,
             messages,
         };
-        match read(path, &name, wanted)? {
+        match read(path, &name, metrics)? {
             NcuFile::Raw(page) => captures.push(Captured {
                 record: Some(record(page.table.work.len() as u64, texts(&page.messages))),
                 table: page.table,

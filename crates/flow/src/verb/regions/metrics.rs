@@ -45,12 +45,8 @@ fn devices(shown: Option<&CounterTable>, report: &RegionReport, hardware: Option
     ordinals.dedup();
     let name = report.device.clone().unwrap_or_else(|| "a device not named by the profiler".to_owned());
     let device = |ordinal: u32| Device {
-        id: DeviceId::cuda(ordinal),
-        name: name.clone(),
-        uuid: None,
         hardware: hardware.map(|hardware| hardware.id.clone()),
-        memory_bytes: None,
-        multiprocessors: None,
+        ..Device::new(DeviceId::cuda(ordinal), name.clone())
     };
     ordinals.into_iter().map(device).collect()
 }

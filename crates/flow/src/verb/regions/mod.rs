@@ -39,7 +39,7 @@ use crate::{RunRequest, WorkloadSettings};
 pub use collect::tool::ncu::Preset as NcuPreset;
 pub use plan::{Plan, Step, SurveyChoice};
 
-use capture::{Captured, Profiler, Wanted};
+use capture::{Captured, Profiler};
 
 /// What is profiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,19 +80,6 @@ pub struct RegionsSettings {
     pub config_dir: Option<PathBuf>,
 }
 
-/// The outcome.
-#[derive(Debug)]
-pub struct Regions {
-    /// The region report.
-    pub report: RegionReport,
-    /// What every run has.
-    pub metrics: Metrics,
-    /// The run folder.
-    pub folder: PathBuf,
-    /// Why the run is partial; empty when it is not.
-    pub missing: Vec<String>,
-}
-
 /// A model and its workload as they are fed: pictures by their number and size.
 pub fn as_fed(
     mut model: LoadedModel,
@@ -114,8 +101,7 @@ pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, UserError> {
         return Ok(vec!["nothing is run: existing pages are read".to_owned()]);
     };
     let found = collect::tool::ncu::serving(None).map_or_else(|_| PathBuf::from("ncu"), |found| found.path);
-    let wanted = Wanted { metrics: &settings.options.metrics };
-    let profiler = Profiler { program: &found, target: argv, environment, wanted };
+    let profiler = Profiler { program: &found, target: argv, environment, metrics: &settings.options.metrics };
     let mut lines = Vec::new();
     if let Some(step) = plan.survey() {
         lines.push(format!("# survey: finds the regions\n{}", profiler.command(&step, None)));
@@ -140,13 +126,13 @@ pub fn regions(
     run_request: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
-) -> Result<Regions, UserError> {
+) -> Result<EndedRun<(RegionReport, Metrics)>, UserError> {
     let kernels = selection(&settings.options)?;
     let plan = Plan::new(settings.options.clone(), settings.survey)?;
     let named = settings.hardware.as_deref();
     let named = named.map(|name| hardware::find(settings.config_dir.as_deref(), name)).transpose()?;
     let pages = match &settings.source {
-        Source::Pages(files) => Some(capture::read_files(files, &Wanted { metrics: &settings.options.metrics })?),
+        Source::Pages(files) => Some(capture::read_files(files, &settings.options.metrics)?),
         Source::Program { .. } => None,
     };
     let machine = match &settings.source {
@@ -160,15 +146,11 @@ pub fn regions(
     };
     let model = settings.model.as_ref().map(|(model, _)| model.id.clone());
     let mut making = RegionRun { settings, plan: &plan, kernels: &kernels, named, config_yaml, progress };
-    let EndedRun { value: (report, metrics), folder, missing } = run(RunRequest { model, ..run_request }, |folder| {
-        let (report, metrics, missing) = match (pages, machine) {
-            (Some(pages), _) => making.fill(folder, pages, None, None),
-            (None, Some((found, machine))) => making.profile(folder, &found, &machine),
-            (None, None) => making.fill(folder, Vec::new(), None, None),
-        }?;
-        Ok(((report, metrics), missing))
-    })?;
-    Ok(Regions { report, metrics, folder, missing })
+    run(RunRequest { model, ..run_request }, |folder| match (pages, machine) {
+        (Some(pages), _) => making.fill(folder, pages, None, None),
+        (None, Some((found, machine))) => making.profile(folder, &found, &machine),
+        (None, None) => making.fill(folder, Vec::new(), None, None),
+    })
 }
 
 fn selection(options: &Options) -> Result<KernelSelection, UserError> {
@@ -192,7 +174,7 @@ struct RegionRun<'a> {
     progress: &'a mut dyn FnMut(&str),
 }
 
-type RegionDocuments = (RegionReport, Metrics, Vec<String>);
+type RegionDocuments = ((RegionReport, Metrics), Vec<String>);
 
 impl RegionRun<'_> {
     fn profile(
@@ -209,8 +191,8 @@ impl RegionRun<'_> {
             Some(inputs) => inputs.write(folder)?,
             None => provenance::write(folder, &provenance::of_command(argv))?,
         }
-        let wanted = Wanted { metrics: &self.settings.options.metrics };
-        let profiler = Profiler { program: &found.path, target: argv, environment, wanted };
+        let metrics = &self.settings.options.metrics;
+        let profiler = Profiler { program: &found.path, target: argv, environment, metrics };
         let survey = match self.plan.survey() {
             Some(step) => {
                 (self.progress)("finding regions");
@@ -276,7 +258,7 @@ impl RegionRun<'_> {
         let recorded = Err("`llm-perf regions` reads counters and does not record a timeline");
         bundle::write_page(folder, &metrics, &[(RunPageKind::Regions, overview)], recorded)?;
         folder.end_step("report")?;
-        Ok((report, metrics, missing))
+        Ok(((report, metrics), missing))
     }
 
     fn roll<'a>(

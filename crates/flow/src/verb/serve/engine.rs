@@ -94,7 +94,7 @@ fn profiler_config(folder: &Path) -> String {
 
 /// The folder of a setting that the user gave.
 fn folder_of(config: &OsStr) -> Option<PathBuf> {
-    let config: serde_json::Value = serde_json::from_str(config.to_str()?).ok()?;
+    let config: serde_json::Value = serde_json::from_slice(config.to_str()?.as_bytes()).ok()?;
     let is_torch = config["profiler"].as_str().is_none_or(|profiler| profiler == "torch");
     config["torch_profiler_dir"].as_str().filter(|_| is_torch).map(PathBuf::from)
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use collect::Command;
 use collect::process::{Interrupt, Limits, MOST_LOG, Process, ProcessOutcome, listening_process, stderr_log};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, AttachError, AttachRequest, Recording, WaitingProcesses};
-use collect::Command;
 use load::Server;
 use types::UserError;
 

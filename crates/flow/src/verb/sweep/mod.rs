@@ -7,22 +7,22 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use collect::run::{RunFolder, RunRequest};
-use forecast::{ForecastError, Forecaster};
+use forecast::Forecaster;
 use meter::{Estimate, Estimator, Message, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
 use network::Model;
 use rayon::prelude::*;
 pub use report::pages::sweep::terminal as table;
 use serde_json::{Map, Value};
 use types::{
-    Bytes, DeviceCalibration, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures,
-    SweepForecast, SweepPoint, UserError, Workload,
+    Bytes, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures, SweepForecast,
+    SweepPoint, UserError, Workload,
 };
 
-use crate::pipeline::device::calibration::stored;
+use crate::pipeline::device::calibration::CalibratedDevice;
 use crate::pipeline::device::hardware;
 use crate::pipeline::folder::run::{EndedRun, run};
 use crate::pipeline::model::LoadedModel;
-use crate::pipeline::model::analytic::{self, DEFAULT_DEVICE};
+use crate::pipeline::model::analytic;
 
 use grid::Grid;
 pub use grid::no_workload_key;
@@ -61,16 +61,8 @@ pub struct Plan<'a> {
     model: &'a LoadedModel,
     settings: &'a SweepSettings,
     grid: Grid,
-    devices: Vec<Device>,
+    devices: Vec<CalibratedDevice>,
     launch: Option<Seconds>,
-}
-
-/// A device and what forecasts on it rest on.
-#[derive(Debug)]
-struct Device {
-    hardware: Hardware,
-    calibration: Option<DeviceCalibration>,
-    basis: String,
 }
 
 /// What a run tells and asks while it runs, from several threads.
@@ -84,14 +76,8 @@ pub struct Watch<'a> {
 /// Checks the settings.
 pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<Plan<'a>, UserError> {
     let launch = analytic::launch(settings.launch_us)?;
-    let names = match settings.devices.as_slice() {
-        [] => &[DEFAULT_DEVICE.to_owned()][..],
-        names => names,
-    };
-    let devices: Vec<Device> = names
-        .iter()
-        .map(|name| hardware::find(settings.config_dir.as_deref(), name).map(Device::new))
-        .collect::<Result<_, _>>()?;
+    let devices = hardware::named(settings.config_dir.as_deref(), &settings.devices)?;
+    let devices: Vec<CalibratedDevice> = devices.into_iter().map(CalibratedDevice::stored).collect();
     let grid = Grid::new(&settings.workload, &settings.axes, devices.len() as u64)?;
     Ok(Plan { model, settings, grid, devices, launch })
 }
@@ -108,8 +94,11 @@ impl Plan<'_> {
     pub fn run(&self, watch: &Watch<'_>) -> Result<Sweep, UserError> {
         let stopped = AtomicBool::new(false);
         let estimator = OnceLock::new();
-        let forecasters =
-            self.devices.iter().map(|device| device.forecaster(&self.model.network)).collect::<Result<Vec<_>, _>>()?;
+        let forecasters = self
+            .devices
+            .iter()
+            .map(|one| Forecaster::new(&self.model.network, &one.hardware, one.calibration.as_ref()))
+            .collect::<Result<Vec<_>, _>>()?;
         let numbers: Vec<u64> = (0..self.grid.workloads()).collect();
         let points: Vec<SweepPoint> = numbers
             .into_par_iter()
@@ -243,25 +232,7 @@ fn likely(forecaster: &Forecaster<'_>, workload: &Workload, estimate: &Estimate)
     })
 }
 
-impl Device {
-    fn new(hardware: Hardware) -> Self {
-        let (calibration, basis) = match stored(&hardware) {
-            Ok(calibration) => {
-                let basis = forecast::basis(calibration.as_ref());
-                (calibration, basis)
-            }
-            // A calibration that cannot be used is told, and the prior stands in.
-            Err(error) => (None, format!("{}; {error}", forecast::basis(None))),
-        };
-        Self { hardware, calibration, basis }
-    }
-
-    fn forecaster(&self, model: &Model) -> Result<Forecaster<'_>, ForecastError> {
-        Forecaster::new(model, &self.hardware, self.calibration.as_ref())
-    }
-}
-
-fn device(Device { hardware, basis, .. }: &Device) -> SweepDevice {
+fn device(CalibratedDevice { hardware, basis, .. }: &CalibratedDevice) -> SweepDevice {
     SweepDevice {
         id: hardware.id.clone(),
         name: hardware.name.clone(),
@@ -278,18 +249,17 @@ pub fn keep(
     config_yaml: &str,
     request: RunRequest,
     watch: &Watch<'_>,
-) -> Result<(PathBuf, Sweep, Vec<String>), UserError> {
+) -> Result<EndedRun<Sweep>, UserError> {
     let device = match plan.devices.as_slice() {
         [one] => Some(one.hardware.id.clone()),
         _ => None,
     };
     let request = RunRequest { model: Some(plan.model.id.clone()), device, ..request };
-    let EndedRun { value: sweep, folder, missing } = run(request, |folder| {
+    run(request, |folder| {
         let sweep = fill(folder, plan, config_yaml, watch)?;
         let missing = missing(&sweep);
         Ok((sweep, missing))
-    })?;
-    Ok((folder, sweep, missing))
+    })
 }
 
 fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watch<'_>) -> Result<Sweep, UserError> {

@@ -3,7 +3,7 @@
 //! Keys: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>, and `class Keys` of the package `gguf`.
 
 use ingest::gguf::{GgufHeader, GgufValue};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use types::UserError;
 
 use super::wrong_model;
@@ -14,27 +14,27 @@ type Fields = Map<String, Value>;
 struct Architecture {
     /// `general.architecture`.
     name: &'static str,
-    /// The family it is read as, and what that has beyond what all have.
-    read: fn(&Keys<'_>, &mut Fields) -> Result<&'static str, UserError>,
+    /// The family it is read as, which puts in what that has beyond what all have.
+    read: fn(&mut Keys<'_>) -> Result<&'static str, UserError>,
 }
 
 const ARCHITECTURES: &[Architecture] = &[
     Architecture { name: "llama", read: llama },
-    Architecture { name: "qwen2", read: |_, _| Ok("qwen2") },
-    Architecture { name: "qwen2moe", read: |keys, fields| qwen_moe(keys, fields, "qwen2_moe") },
-    Architecture { name: "qwen3", read: |_, _| Ok("qwen3") },
-    Architecture { name: "qwen3moe", read: |keys, fields| qwen_moe(keys, fields, "qwen3_moe") },
-    Architecture { name: "gemma", read: |_, fields| gelu(fields, "gemma") },
-    Architecture { name: "gemma2", read: |keys, fields| gemma(keys, fields, "gemma2") },
-    Architecture { name: "gemma3", read: |keys, fields| gemma(keys, fields, "gemma3_text") },
+    Architecture { name: "qwen2", read: |_| Ok("qwen2") },
+    Architecture { name: "qwen2moe", read: |keys| qwen_moe(keys, "qwen2_moe") },
+    Architecture { name: "qwen3", read: |_| Ok("qwen3") },
+    Architecture { name: "qwen3moe", read: |keys| qwen_moe(keys, "qwen3_moe") },
+    Architecture { name: "gemma", read: |keys| gelu(keys, "gemma") },
+    Architecture { name: "gemma2", read: |keys| gemma(keys, "gemma2") },
+    Architecture { name: "gemma3", read: |keys| gemma(keys, "gemma3_text") },
     Architecture { name: "phi3", read: phi3 },
     Architecture { name: "deepseek2", read: deepseek },
     Architecture { name: "gpt-oss", read: gpt_oss },
-    Architecture { name: "olmo2", read: |_, _| Ok("olmo2") },
-    Architecture { name: "seed_oss", read: |_, _| Ok("seed_oss") },
-    Architecture { name: "smollm3", read: |_, _| Ok("smollm3") },
-    Architecture { name: "granite", read: |_, _| Ok("granite") },
-    Architecture { name: "ernie4_5", read: |_, _| Ok("ernie4_5") },
+    Architecture { name: "olmo2", read: |_| Ok("olmo2") },
+    Architecture { name: "seed_oss", read: |_| Ok("seed_oss") },
+    Architecture { name: "smollm3", read: |_| Ok("smollm3") },
+    Architecture { name: "granite", read: |_| Ok("granite") },
+    Architecture { name: "ernie4_5", read: |_| Ok("ernie4_5") },
 ];
 
 /// The text of a `config.json` for the model of this header.
@@ -54,18 +54,19 @@ pub(super) fn json(header: &GgufHeader, file: &str) -> Result<String, UserError>
             "pass the config.json of the model instead, if `llm-perf models` lists its family",
         ));
     };
-    let keys = Keys { header, file, architecture: architecture.name };
-    let mut fields = common(&keys)?;
-    let family = (architecture.read)(&keys, &mut fields)?;
-    fields.insert("model_type".to_owned(), family.into());
-    Ok(Value::Object(fields).to_string())
+    let mut keys = Keys { header, file, architecture: architecture.name, fields: Fields::new() };
+    common(&mut keys)?;
+    let family = (architecture.read)(&mut keys)?;
+    keys.put("model_type", family);
+    Ok(Value::Object(keys.fields).to_string())
 }
 
-/// Values of one architecture.
+/// Values of one architecture, and the fields that they become.
 struct Keys<'a> {
     header: &'a GgufHeader,
     file: &'a str,
     architecture: &'static str,
+    fields: Fields,
 }
 
 impl Keys<'_> {
@@ -115,92 +116,89 @@ impl Keys<'_> {
     fn has(&self, tensor: &str) -> bool {
         self.header.tensor(tensor).is_some()
     }
+
+    fn put(&mut self, field: &str, value: impl Into<Value>) {
+        self.fields.insert(field.to_owned(), value.into());
+    }
+
+    /// Fields that are sizes under other names, all of which have to be there.
+    fn put_sizes(&mut self, sizes: &[(&str, &str)]) -> Result<(), UserError> {
+        sizes.iter().try_for_each(|(field, name)| Ok(self.put(field, self.size(name)?)))
+    }
+
+    /// A field where there is a value for it.
+    fn put_known(&mut self, field: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.put(field, value);
+        }
+    }
 }
 
 /// What all architectures have.
-fn common(keys: &Keys<'_>) -> Result<Fields, UserError> {
+fn common(keys: &mut Keys<'_>) -> Result<(), UserError> {
     let heads = keys.size("attention.head_count")?;
     // Layers behind the last one predict further tokens, and are left out as llama.cpp leaves them out.
     let layers = keys.size("block_count")?.saturating_sub(keys.optional("nextn_predict_layers")?.unwrap_or(0));
     let table = keys.header.tensor("token_embd.weight").ok_or_else(|| {
         wrong_model(keys.file, "tensor `token_embd.weight` not found", "pass the first part of the complete model")
     })?;
-    let mut fields = Fields::new();
-    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    put("hidden_size", keys.size("embedding_length")?.into());
-    put("num_hidden_layers", layers.into());
-    put("num_attention_heads", heads.into());
-    put("num_key_value_heads", keys.optional("attention.head_count_kv")?.unwrap_or(heads).into());
-    put("intermediate_size", keys.size("feed_forward_length")?.into());
-    put("vocab_size", table.dimensions.get(1).copied().unwrap_or(0).into());
-    put("tie_word_embeddings", (!keys.has("output.weight")).into());
+    keys.put_sizes(&[("hidden_size", "embedding_length")])?;
+    keys.put("num_hidden_layers", layers);
+    keys.put("num_attention_heads", heads);
+    keys.put("num_key_value_heads", keys.optional("attention.head_count_kv")?.unwrap_or(heads));
+    keys.put_sizes(&[("intermediate_size", "feed_forward_length")])?;
+    keys.put("vocab_size", table.dimensions.get(1).copied().unwrap_or(0));
+    keys.put("tie_word_embeddings", !keys.has("output.weight"));
     // llama.cpp keeps keys and values in half precision unless it is told otherwise.
-    put("torch_dtype", "float16".into());
-    let head = keys.optional("attention.key_length")?;
-    if let Some(head) = head {
-        put("head_dim", head.into());
-    }
-    if let Some(positions) = keys.optional("context_length")? {
-        put("max_position_embeddings", positions.into());
-    }
-    if let Some(theta) = keys.number("rope.freq_base") {
-        put("rope_theta", json!(theta));
-    }
+    keys.put("torch_dtype", "float16");
+    keys.put_known("head_dim", keys.optional("attention.key_length")?);
+    keys.put_known("max_position_embeddings", keys.optional("context_length")?);
+    keys.put_known("rope_theta", keys.number("rope.freq_base"));
     let epsilon = keys.number("attention.layer_norm_rms_epsilon").or(keys.number("attention.layer_norm_epsilon"));
-    if let Some(epsilon) = epsilon {
-        put("rms_norm_eps", json!(epsilon));
-    }
-    Ok(fields)
+    keys.put_known("rms_norm_eps", epsilon);
+    Ok(())
 }
 
-fn llama(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
+fn llama(keys: &mut Keys<'_>) -> Result<&'static str, UserError> {
     let Some(experts) = keys.optional("expert_count")?.filter(|experts| *experts > 0) else {
-        fields.insert("attention_bias".to_owned(), keys.has("blk.0.attn_q.bias").into());
-        fields.insert("mlp_bias".to_owned(), keys.has("blk.0.ffn_up.bias").into());
+        keys.put("attention_bias", keys.has("blk.0.attn_q.bias"));
+        keys.put("mlp_bias", keys.has("blk.0.ffn_up.bias"));
         return Ok("llama");
     };
-    fields.insert("num_local_experts".to_owned(), experts.into());
-    fields.insert("num_experts_per_tok".to_owned(), keys.size("expert_used_count")?.into());
+    keys.put("num_local_experts", experts);
+    keys.put_sizes(&[("num_experts_per_tok", "expert_used_count")])?;
     Ok("mixtral")
 }
 
-fn qwen_moe(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&'static str, UserError> {
-    fields.insert("num_experts".to_owned(), keys.size("expert_count")?.into());
-    fields.insert("num_experts_per_tok".to_owned(), keys.size("expert_used_count")?.into());
-    fields.insert("moe_intermediate_size".to_owned(), keys.size("expert_feed_forward_length")?.into());
-    if let Some(shared) = keys.optional("expert_shared_feed_forward_length")? {
-        fields.insert("shared_expert_intermediate_size".to_owned(), shared.into());
-    }
-    fields.insert("norm_topk_prob".to_owned(), (family == "qwen3_moe").into());
+fn qwen_moe(keys: &mut Keys<'_>, family: &'static str) -> Result<&'static str, UserError> {
+    keys.put_sizes(&[
+        ("num_experts", "expert_count"),
+        ("num_experts_per_tok", "expert_used_count"),
+        ("moe_intermediate_size", "expert_feed_forward_length"),
+    ])?;
+    keys.put_known("shared_expert_intermediate_size", keys.optional("expert_shared_feed_forward_length")?);
+    keys.put("norm_topk_prob", family == "qwen3_moe");
     Ok(family)
 }
 
-fn gelu(fields: &mut Fields, family: &'static str) -> Result<&'static str, UserError> {
-    fields.insert("hidden_act".to_owned(), "gelu_pytorch_tanh".into());
+fn gelu(keys: &mut Keys<'_>, family: &'static str) -> Result<&'static str, UserError> {
+    keys.put("hidden_act", "gelu_pytorch_tanh");
     Ok(family)
 }
 
-fn gemma(keys: &Keys<'_>, fields: &mut Fields, family: &'static str) -> Result<&'static str, UserError> {
-    if let Some(window) = keys.optional("attention.sliding_window")? {
-        fields.insert("sliding_window".to_owned(), window.into());
-    }
+fn gemma(keys: &mut Keys<'_>, family: &'static str) -> Result<&'static str, UserError> {
+    keys.put_known("sliding_window", keys.optional("attention.sliding_window")?);
     for name in ["attn_logit_softcapping", "final_logit_softcapping"] {
-        if let Some(limit) = keys.number(name) {
-            fields.insert(name.to_owned(), json!(limit));
-        }
+        keys.put_known(name, keys.number(name));
     }
-    gelu(fields, family)
+    gelu(keys, family)
 }
 
-fn phi3(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
-    if let Some(window) = keys.optional("attention.sliding_window")?.filter(|window| *window > 0) {
-        fields.insert("sliding_window".to_owned(), window.into());
-    }
-    if let (Some(turned), Some(head)) = (keys.optional("rope.dimension_count")?, head_width(fields))
-        && turned < head
-    {
-        fields.insert("partial_rotary_factor".to_owned(), json!(turned as f64 / head as f64));
-    }
+fn phi3(keys: &mut Keys<'_>) -> Result<&'static str, UserError> {
+    keys.put_known("sliding_window", keys.optional("attention.sliding_window")?.filter(|window| *window > 0));
+    let turned = keys.optional("rope.dimension_count")?.zip(head_width(&keys.fields));
+    let part = turned.filter(|(turned, head)| turned < head).map(|(turned, head)| turned as f64 / head as f64);
+    keys.put_known("partial_rotary_factor", part);
     Ok("phi3")
 }
 
@@ -211,42 +209,43 @@ fn head_width(fields: &Fields) -> Option<u64> {
 
 /// DeepSeek-V2 and V3, Kimi-K2. Files of today keep keys and values of one head, and state the widths of all under names of
 /// their own; older ones state them as other models do.
-fn deepseek(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
+fn deepseek(keys: &mut Keys<'_>) -> Result<&'static str, UserError> {
     let rotary = keys.size("rope.dimension_count")?;
     let of = |new: &str, old: &str| keys.optional(new).and_then(|found| found.map_or_else(|| keys.size(old), Ok));
     let key = of("attention.key_length_mla", "attention.key_length")?;
     let value = of("attention.value_length_mla", "attention.value_length")?;
-    let heads = keys.size("attention.head_count")?;
-    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    put("num_key_value_heads", heads.into());
-    put("head_dim", rotary.into());
-    put("qk_rope_head_dim", rotary.into());
-    put("qk_nope_head_dim", key.saturating_sub(rotary).into());
-    put("v_head_dim", value.into());
-    put("kv_lora_rank", keys.size("attention.kv_lora_rank")?.into());
-    put("q_lora_rank", keys.optional("attention.q_lora_rank")?.into());
-    put("n_routed_experts", keys.size("expert_count")?.into());
-    put("num_experts_per_tok", keys.size("expert_used_count")?.into());
-    put("n_shared_experts", keys.optional("expert_shared_count")?.unwrap_or(0).into());
-    put("moe_intermediate_size", keys.size("expert_feed_forward_length")?.into());
-    put("first_k_dense_replace", keys.optional("leading_dense_block_count")?.unwrap_or(0).into());
-    put("norm_topk_prob", keys.flag("expert_weights_norm").unwrap_or(false).into());
-    if let Some(scale) = keys.number("expert_weights_scale").filter(|scale| *scale > 0.0) {
-        put("routed_scaling_factor", json!(scale));
+    keys.put("head_dim", rotary);
+    keys.put("qk_rope_head_dim", rotary);
+    keys.put("qk_nope_head_dim", key.saturating_sub(rotary));
+    keys.put("v_head_dim", value);
+    keys.put_sizes(&[
+        ("num_key_value_heads", "attention.head_count"),
+        ("kv_lora_rank", "attention.kv_lora_rank"),
+        ("n_routed_experts", "expert_count"),
+        ("num_experts_per_tok", "expert_used_count"),
+        ("moe_intermediate_size", "expert_feed_forward_length"),
+    ])?;
+    keys.put("q_lora_rank", keys.optional("attention.q_lora_rank")?);
+    keys.put("norm_topk_prob", keys.flag("expert_weights_norm").unwrap_or(false));
+    keys.put_known("routed_scaling_factor", keys.number("expert_weights_scale").filter(|scale| *scale > 0.0));
+    for (field, name, otherwise) in [
+        ("n_shared_experts", "expert_shared_count", 0),
+        ("first_k_dense_replace", "leading_dense_block_count", 0),
+        ("n_group", "expert_group_count", 1),
+        ("topk_group", "expert_group_used_count", 1),
+    ] {
+        keys.put(field, keys.optional(name)?.unwrap_or(otherwise));
     }
-    let groups = [keys.optional("expert_group_count")?, keys.optional("expert_group_used_count")?];
-    put("n_group", groups[0].unwrap_or(1).into());
-    put("topk_group", groups[1].unwrap_or(1).into());
     let corrected = keys.header.tensors.iter().any(|tensor| tensor.name.ends_with(".exp_probs_b.bias"));
     Ok(if corrected { "deepseek_v3" } else { "deepseek_v2" })
 }
 
-fn gpt_oss(keys: &Keys<'_>, fields: &mut Fields) -> Result<&'static str, UserError> {
-    fields.insert("intermediate_size".to_owned(), keys.size("expert_feed_forward_length")?.into());
-    fields.insert("num_local_experts".to_owned(), keys.size("expert_count")?.into());
-    fields.insert("num_experts_per_tok".to_owned(), keys.size("expert_used_count")?.into());
-    if let Some(window) = keys.optional("attention.sliding_window")? {
-        fields.insert("sliding_window".to_owned(), window.into());
-    }
+fn gpt_oss(keys: &mut Keys<'_>) -> Result<&'static str, UserError> {
+    keys.put_sizes(&[
+        ("intermediate_size", "expert_feed_forward_length"),
+        ("num_local_experts", "expert_count"),
+        ("num_experts_per_tok", "expert_used_count"),
+    ])?;
+    keys.put_known("sliding_window", keys.optional("attention.sliding_window")?);
     Ok("gpt_oss")
 }
