@@ -235,6 +235,10 @@ impl Known {
     fn read_sums(&mut self, metrics: &Value) {
         let whole = metrics["totals"]["wall_ns"].as_f64();
         let spans: f64 = list(metrics, "device_time").iter().filter_map(|time| time["span_ns"].as_f64()).sum();
+        // What lies around the work of one device.
+        if let (Some(whole), [one]) = (whole, list(metrics, "device_time")) {
+            one["span_ns"].as_f64().into_iter().for_each(|span| self.time(whole - span));
+        }
         for time in list(metrics, "device_time").iter().chain(list(metrics, "stages")) {
             for value in time.as_object().unwrap().values().filter_map(Value::as_f64) {
                 whole.into_iter().for_each(|whole| self.share(value / whole));

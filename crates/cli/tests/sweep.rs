@@ -46,7 +46,11 @@ fn every_combination_is_computed_and_kept() {
     let arguments = [&TINY[..], &axes, &["--hardware", "h200,rtx-5090", "--out", "run"]].concat();
     let output = run_in(folder.path(), &arguments);
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stdout.contains("12 points over 3 batch x 2 crop_grid x 2 devices"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("12 points over batch (3 values) and crop_grid (2 values) on 2 devices"),
+        "{}",
+        output.stdout
+    );
     let read = |name: &str| std::fs::read_to_string(folder.path().join("run").join(name)).unwrap();
     let csv = read("sweep.csv");
     assert_eq!(csv.lines().count(), 13);

@@ -25,8 +25,13 @@ fn distance(asked: &str, known: &str) -> Option<(bool, usize)> {
         return Some((false, known_length - asked_length));
     }
     let longest = asked_length.max(known_length);
+    let most = (longest / 3).max(1);
+    // Lengths alone tell most names apart, however long what was asked for is.
+    if asked_length.abs_diff(known_length) > most {
+        return None;
+    }
     let changes = strsim::damerau_levenshtein(asked, known);
-    (changes <= (longest / 3).max(1) && changes < longest).then_some((true, changes))
+    (changes <= most && changes < longest).then_some((true, changes))
 }
 
 #[cfg(test)]

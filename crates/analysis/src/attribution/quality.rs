@@ -20,6 +20,9 @@ const WORTH_A_WARNING: f64 = 0.02;
 /// kernels are missing in between.
 const MISLEADS: f64 = 0.1;
 
+/// From this share of launches on, work that was dropped anywhere is most of what ran.
+const MOST: f64 = 0.5;
+
 /// The fact of how many launches without work come before others with it.
 const BETWEEN: &str = "between";
 
@@ -127,14 +130,15 @@ fn without_work(timeline: &Timeline, attribution: &Attribution) -> Option<Qualit
     let missing: Vec<Nanos> =
         launches().filter(|(row, _)| !launched.contains(&(*row as u32))).map(|(_, call)| call.start).collect();
     let all = launches().count() as f64;
-    share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
+    let part = share(missing.len() as f64, all).filter(|part| *part >= WORTH_A_WARNING)?;
     // A profiler that starts misses a few; behind the last launch that has work, the end is cut off.
     let starts = || launched.iter().map(|row| timeline.calls[*row as usize].start);
     let (first, last) = starts().min().zip(starts().max())?;
     let count = |which: &dyn Fn(Nanos) -> bool| missing.iter().filter(|start| which(**start)).count();
     let (between, behind) = (count(&|start| start > first && start < last), count(&|start| start > last));
     let misleads = |part: usize| share(part as f64, all).is_some_and(|part| part >= MISLEADS);
-    let severity = if misleads(between) || misleads(behind) { Severity::Error } else { Severity::Warning };
+    let severity =
+        if misleads(between) || misleads(behind) || part >= MOST { Severity::Error } else { Severity::Warning };
     let facts = Facts::new().with_known(BETWEEN, (between > 0).then_some(between));
     QualityCounter::some("launches_cut_off", severity, missing.len() as u64).map(|counter| counter.facts(facts))
 }

@@ -40,6 +40,21 @@ impl CopyPattern {
         self.sizes.iter().filter_map(of_device).max_by_key(|alike| alike.copies)
     }
 
+    /// Whether nearly all of these copies have one of the same size among those of `other`.
+    pub(crate) fn has_sizes_of(&self, other: &Self) -> bool {
+        /// Share of them.
+        const NEARLY_ALL: f64 = 0.9;
+        let counts = |pattern: &Self| {
+            let mut counts: BTreeMap<Bytes, u64> = BTreeMap::new();
+            pattern.sizes.iter().flatten().for_each(|(size, count)| *counts.entry(*size).or_default() += count);
+            counts
+        };
+        let (ours, theirs) = (counts(self), counts(other));
+        let matching: u64 =
+            ours.iter().map(|(size, count)| theirs.get(size).map_or(0, |other| *count.min(other))).sum();
+        matching as f64 >= NEARLY_ALL * ours.values().sum::<u64>() as f64
+    }
+
     pub(super) fn add(&mut self, other: Self) {
         self.once += other.once;
         self.sizes.extend(other.sizes);
@@ -131,6 +146,13 @@ mod tests {
         let weights = to_device(&[8, 0, 8, 0, 9, 0, 8, 0, 8, 0, 9, 0]);
         let alike = AlikeCopies { copies: 6, sizes: 2, per_pass: 3.0 };
         assert_eq!((weights.once, weights.alike()), (Nanos::ZERO, Some(alike)));
+    }
+
+    #[test]
+    fn copies_that_return_have_the_sizes_of_those_that_went() {
+        let went = to_device(&[8, 8, 9, 9, 0]);
+        assert!(to_device(&[9, 8, 9, 8, 0]).has_sizes_of(&went));
+        assert!(!to_device(&[8, 8, 8, 8, 0]).has_sizes_of(&went), "two of them did not go");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use types::timeline::{CopyDirection, WorkKind};
 use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
 
 pub(crate) use chains::{Chains, MOST_FUSED};
-pub(crate) use copies::CopyPattern;
+pub(crate) use copies::{AlikeCopies, CopyPattern};
 pub(crate) use data_parallel::DataParallel;
 pub(crate) use groups::WorkGroup;
 

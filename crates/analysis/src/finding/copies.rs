@@ -1,11 +1,11 @@
 //! What rules about copies between host and device share: how much of them there must be, and their facts.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Base, BytesPerSecond, DeviceTime, EstimatedSaving, Facts, Finding, Nanos, Severity};
+use types::{Base, BytesPerSecond, DeviceTime, EstimatedSaving, Facts, Finding, Nanos, RunKindName, Severity};
 
 use super::idle::{seen_once, some};
 use super::{Claim, Found, Run};
-use crate::device::{DeviceRecords, WorkGroup};
+use crate::device::{AlikeCopies, DeviceRecords, WorkGroup};
 use crate::kernel::is_migration;
 use crate::replay::{Change, CopyFate};
 use crate::statistics::share;
@@ -38,8 +38,14 @@ impl CopyRule {
         let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
         let pattern = run.device.and_then(|device| device.copies.get(&self.direction)).cloned().unwrap_or_default();
         let comes_back = (saves - pattern.once).max(Nanos::ZERO);
-        let weights =
-            pattern.alike().filter(|alike| self.direction == CopyDirection::HostToDevice && alike.per_pass >= MANY);
+        let to_device = run.device.and_then(|device| device.copies.get(&CopyDirection::HostToDevice));
+        let are_weights = |alike: &AlikeCopies| alike.per_pass >= MANY;
+        let weights = match self.direction {
+            CopyDirection::HostToDevice => pattern.alike().filter(are_weights),
+            // In training, gradients go to the host and weights of their sizes come from it.
+            _ if run.kind() == Some(RunKindName::Training) => None,
+            _ => pattern.alike().filter(are_weights).filter(|_| to_device.is_some_and(|to| pattern.has_sizes_of(to))),
+        };
         let room: Nanos = run.device_time.iter().map(|time| time.compute_ns + time.communication_exposed_ns).sum();
         let row = |time: &DeviceTime| {
             let copy = copies(time)?;

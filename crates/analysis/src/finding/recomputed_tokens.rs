@@ -11,7 +11,11 @@ pub(super) const RULE: &str = "recomputed-tokens";
 const EVIDENCE: &str = "stages.recomputed";
 
 pub(super) fn check(run: &Run<'_>) -> Option<Found> {
-    let facts = passes(run)?.clone();
+    let known = passes(run)?;
+    let facts = Facts::new()
+        .with_known("passes", known.count("passes"))
+        .with_known("first", known.count("first"))
+        .with_known("last", known.count("last"));
     Some(Found::plain(Finding::new(RULE, Severity::Warning, None, facts)))
 }
 

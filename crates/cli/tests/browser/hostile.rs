@@ -121,7 +121,7 @@ pub(crate) fn sixty_four_ranks_are_side_by_side() {
     let traces: Vec<&str> = traces.iter().map(String::as_str).collect();
     done(&scratch, &[&["import"], &traces[..], &["--out", "run"]].concat());
     assert_harmless(&browser, &scratch.path("run").join("report.html"));
-    let ranks = text(&browser, "#ranks");
+    let ranks = text(&browser, "#device-time");
     assert!(ranks.contains("rank 0") && ranks.contains("rank 63"), "{ranks}");
     done(&scratch, &["fleet", "job", "--out", "fleet"]);
     assert_harmless(&browser, &scratch.path("fleet").join("report.html"));

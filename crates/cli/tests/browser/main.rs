@@ -24,7 +24,7 @@ testkit::suite! {
         page::keys_alone_reach_everything,
         page::requests_and_steps_lead_to_each_other_and_to_the_timeline,
         page::every_number_of_the_first_screen_leads_to_its_source_in_two_clicks,
-        page::labels_stay_in_their_boxes,
+        page::labels_keep_off_bars_and_off_each_other,
         page::a_page_is_dark_where_wanted_fits_a_phone_and_prints_whole,
         page::names_from_a_trace_cannot_get_out_of_their_place,
         page::runs_without_kernels_and_comparisons_are_pages_too,

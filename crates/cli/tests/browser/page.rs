@@ -415,17 +415,17 @@ pub(crate) fn every_number_of_the_first_screen_leads_to_its_source_in_two_clicks
     assert_quiet(&browser);
 }
 
-pub(crate) fn labels_stay_in_their_boxes() {
+pub(crate) fn labels_keep_off_bars_and_off_each_other() {
     let browser = browser();
     let scratch = Scratch::imported(&capture("torch/dsocr-h200.json.gz"));
     browser.open(&scratch.page(&["run"]));
-    // A label follows its box.
-    let out = "[...document.querySelectorAll('#shares rect + text')].filter((label) => { \
-                 const [own, box] = [label.getBBox(), label.previousElementSibling.getBBox()]; \
-                 return own.x + own.width > box.x + box.width + 0.5 || own.y + own.height > box.y + box.height + 4; })\
-               .map((label) => label.textContent)";
-    assert_eq!(browser.value(out), json!([]));
-    assert!(number(&browser.value("document.querySelectorAll('#shares rect + text').length")) > 3);
+    let hit = "[...document.querySelectorAll('#shares svg')].flatMap((svg) => { \
+                 const boxes = [...svg.querySelectorAll('text, rect')].map((one) => [one, one.getBBox()]); \
+                 return boxes.filter(([one]) => one.tagName === 'text').filter(([one, own]) => boxes.some(([other, box]) => \
+                   other !== one && own.x + own.width > box.x + 0.5 && box.x + box.width > own.x + 0.5 && \
+                   own.y + own.height > box.y + 4 && box.y + box.height > own.y + 4)).map(([one]) => one.textContent); })";
+    assert_eq!(browser.value(hit), json!([]), "texts over bars or texts");
+    assert!(number(&browser.value("document.querySelectorAll('#shares rect').length")) > 3);
     let wide = "[...document.querySelectorAll('main svg text')].filter((label) => { \
                   const [own, all] = [label.getBBox(), label.ownerSVGElement.viewBox.baseVal]; \
                   return own.x < -0.5 || own.x + own.width > all.width + 0.5; }).map((label) => label.textContent)";

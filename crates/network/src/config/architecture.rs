@@ -352,7 +352,8 @@ fn class_of(kind: &str) -> &'static str {
 fn misspelt(asked: &str) -> Option<&'static str> {
     const MOST: usize = 2;
     let distance = |name: &&str| strsim::levenshtein(asked, name);
-    supported().min_by_key(distance).filter(|name| distance(name) <= MOST)
+    let alike = supported().filter(|name| name.len().abs_diff(asked.len()) <= MOST);
+    alike.min_by_key(distance).filter(|name| distance(name) <= MOST)
 }
 
 #[cfg(test)]

@@ -292,7 +292,8 @@ mod tests {
             |figure: &str| types::MeasuredFigure { figure: figure.to_owned(), measured: 33.0, forecast, error: -0.1 };
         found.measured = vec![figure("ttft_ms.p50"), figure("output_throughput")];
         let svg = measured(&found).unwrap();
-        assert_eq!(svg.matches("class=\"c-measured\"").count(), 1, "{svg}");
+        assert_eq!(svg.matches("<title>measured: 33.0 ms</title>").count(), 1, "{svg}");
+        assert_eq!(svg.matches("class=\"c-measured\"").count(), 2, "the bar and its key: {svg}");
         assert!(svg.contains("TTFT p50") && svg.contains("30.0 ms (measured 33.0 ms)"), "{svg}");
     }
 }

@@ -238,6 +238,6 @@ mod tests {
         let parts = [3, 0, 1].map(|time| Part::new("p", "f-gemm", Nanos::new(time)));
         let bars = stacked(&parts, Nanos::new(10), Nanos::new(4));
         let places: Vec<_> = bars.iter().map(|bar| (bar.from, bar.to, bar.hint.as_str())).collect();
-        assert_eq!(places, [(10.0, 13.0, "p 3 ns (75.0%)"), (13.0, 14.0, "p 1 ns (25.0%)")]);
+        assert_eq!(places, [(10.0, 13.0, "p 3.00 ns (75.0%)"), (13.0, 14.0, "p 1.00 ns (25.0%)")]);
     }
 }

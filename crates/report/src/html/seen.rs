@@ -63,7 +63,10 @@ fn stages(run: &RunView<'_>) -> Option<String> {
 fn device(run: &RunView<'_>) -> Option<String> {
     let view =
         run.device_time.iter().max_by(|one, other| one.idle.unwrap_or(0.0).total_cmp(&other.idle.unwrap_or(0.0)))?;
-    let device = prose(&view.time.device.to_string());
+    let mut device = prose(&view.time.device.to_string());
+    if run.device_time.len() > 1 {
+        device += &format!(", the least busy of {} devices,", run.device_time.len());
+    }
     // Both shares are of the span, as in the chart.
     let idle = view.idle.filter(|idle| *idle >= MUCH_IDLE).map(|idle| percent(Some(idle)));
     let cause = view.causes.iter().max_by_key(|(idle, _)| idle.ns);

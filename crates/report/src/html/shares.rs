@@ -112,9 +112,9 @@ mod tests {
         let found = found.map(|(group, part, time)| (group, part.to_owned(), Nanos::new(time)));
         let drawn = grouped(found.into_iter(), |name| Colour::Family(name).class());
         let figures: Vec<_> = drawn.iter().map(|row| (row.name.as_str(), row.figure.as_str())).collect();
-        assert_eq!(figures, [("a", "5 ns (83.3%)"), ("<b>", "1 ns (16.7%)")]);
+        assert_eq!(figures, [("a", "5.00 ns (83.3%)"), ("<b>", "1.00 ns (16.7%)")]);
         let svg = rows("t", &drawn, ("time", nanoseconds)).unwrap();
-        assert!(svg.find("y 3 ns (50.0%)") < svg.find("&lt;script&gt; 2 ns"), "{svg}");
+        assert!(svg.find("y 3.00 ns (50.0%)") < svg.find("&lt;script&gt; 2.00 ns"), "{svg}");
         assert!(!svg.contains("<script>") && !svg.contains("<b>") && !svg.contains("NaN"), "{svg}");
     }
 }

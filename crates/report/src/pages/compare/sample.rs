@@ -9,6 +9,8 @@ use types::{
     Nanos, OperatingSystem, OperatorSummary, RunState, Sample, SchemaTag, Stage, ToolVersions,
 };
 
+use crate::words::Spoken;
+
 /// Milliseconds of each stage of a page.
 const STAGES: [(Stage, f64); 4] =
     [(Stage::Prefill, 400.0), (Stage::Vision, 300.0), (Stage::Sam, 220.0), (Stage::Decode, 310.0)];
@@ -122,18 +124,22 @@ fn environment(version: &str) -> Environment {
     }
 }
 
+fn compared(sides: Sides<'_>) -> Comparison {
+    compare(sides, Some(0.05.into())).spoken()
+}
+
 /// One run per side: decode became slower.
 pub(crate) fn repeats() -> Comparison {
     let mut with = run("20251116-090000", 0.0, 0.06);
     with.environment = Some(environment("0.2.0"));
-    compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05.into()))
+    compared(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] })
 }
 
 /// Three runs per side: everything but decode became faster.
 pub(crate) fn runs() -> Comparison {
     let side = |names: [&str; 3], longer| names.map(|name| run(name, longer, 0.0));
     let base = side(["20251115-a", "20251115-b", "20251115-d"], 0.0);
-    compare(Sides { base: &base, with: &side(["20251116-a", "20251116-c", "20251116-d"], -0.2) }, Some(0.05.into()))
+    compared(Sides { base: &base, with: &side(["20251116-a", "20251116-c", "20251116-d"], -0.2) })
 }
 
 /// Another model on other inputs, and a run that is partial.
@@ -144,7 +150,7 @@ pub(crate) fn apart() -> Comparison {
     with.metrics.run.model = Some("deepseek-ocr-tiny-with-a-name-that-is-far-too-long".to_owned());
     with.metrics.times.samples.iter_mut().for_each(|sample| sample.input = Some("other.png".to_owned()));
     with.environment = None;
-    compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05.into()))
+    compared(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] })
 }
 
 /// The same load on two servers, the second of which answers later.
@@ -174,11 +180,11 @@ pub(crate) fn loads() -> Comparison {
         metrics.served.serving = serde_json::from_value(serving).unwrap();
         RunRecords { metrics, ..run(path, 0.0, 0.0) }
     };
-    compare(Sides { base: &[one("eight", 0.0)], with: &[one("sixteen", 0.12)] }, Some(0.05.into()))
+    compared(Sides { base: &[one("eight", 0.0)], with: &[one("sixteen", 0.12)] })
 }
 
 /// Two runs that measured nothing.
 pub(crate) fn empty() -> Comparison {
     let one = |path: &str| RunRecords { metrics: empty_metrics(path), ..run(path, 0.0, 0.0) };
-    compare(Sides { base: &[one("a")], with: &[one("b")] }, Some(0.05.into()))
+    compared(Sides { base: &[one("a")], with: &[one("b")] })
 }
