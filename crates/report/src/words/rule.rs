@@ -73,6 +73,9 @@ mod tests {
                     text += &source(&format!("{helper}.rs"));
                 }
             }
+            if text.contains("use crate::pressure::") {
+                text += &source("../pressure.rs");
+            }
             (id, text)
         })
         .collect()
