@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use parquet::basic::Type as Physical;
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::FileMetaData;
@@ -13,6 +14,9 @@ use crate::{Column, ColumnKind, SCHEMA, Table, TableError};
 
 /// A table that says it needs more memory than this is refused.
 const MOST_BYTES: i64 = 4 << 30;
+
+/// More rows for each byte of a file than any table has: times and names differ from row to row.
+const MOST_ROWS_PER_BYTE: usize = 128;
 
 /// The content of a table.
 #[derive(Debug)]
@@ -69,6 +73,7 @@ pub fn read(table: Table, content: Vec<u8>) -> Result<TableColumns, TableError> 
 
 fn columns(table: Table, content: Vec<u8>) -> Result<TableColumns, TableError> {
     let damaged = |error: ParquetError| TableError::Damaged { table, reason: error.to_string() };
+    let most_rows = content.len().saturating_mul(MOST_ROWS_PER_BYTE);
     let file = SerializedFileReader::new(bytes::Bytes::from(content)).map_err(damaged)?;
     let metadata = file.metadata();
     let places = places(table, metadata.file_metadata())?;
@@ -78,6 +83,10 @@ fn columns(table: Table, content: Vec<u8>) -> Result<TableColumns, TableError> {
         return Err(claimed(size));
     }
     let rows = usize::try_from(metadata.file_metadata().num_rows()).map_err(|_| claimed(-1))?;
+    let of_groups = metadata.row_groups().iter().map(|group| usize::try_from(group.num_rows()).unwrap_or(usize::MAX));
+    if of_groups.fold(0, usize::saturating_add) != rows || rows > most_rows {
+        return Err(TableError::Damaged { table, reason: format!("it claims {rows} rows, more than its bytes hold") });
+    }
     let mut columns = HashMap::new();
     for (column, place) in places {
         let mut values = Values::new(column);
@@ -132,7 +141,9 @@ fn chunk<T: DataType>(
     place: usize,
     rows: usize,
 ) -> Result<Vec<Option<T::T>>, ParquetError> {
-    let mut reader: ColumnReaderImpl<T> = get_typed_column_reader(group.get_column_reader(place)?);
+    let pages = Box::new(CheckedPages { pages: group.get_column_page_reader(place)?, rows });
+    let column = group.metadata().schema_descr().column(place);
+    let mut reader: ColumnReaderImpl<T> = get_typed_column_reader(get_column_reader(column, pages));
     let (mut values, mut known) = (Vec::new(), Vec::new());
     let mut read = 0;
     while read < rows {
@@ -147,6 +158,42 @@ fn chunk<T: DataType>(
     }
     let mut values = values.into_iter();
     Ok(known.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
+}
+
+/// Pages whose headers claim no more values than there may be: the reader makes room for as many.
+struct CheckedPages {
+    pages: Box<dyn PageReader>,
+    rows: usize,
+}
+
+impl Iterator for CheckedPages {
+    type Item = Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        let page = self.pages.get_next_page()?;
+        let is_possible = page.as_ref().is_none_or(|page| match page {
+            // A value of a dictionary takes a byte or more.
+            Page::DictionaryPage { buf, num_values, .. } => *num_values as usize <= buf.len(),
+            Page::DataPage { num_values, .. } | Page::DataPageV2 { num_values, .. } => {
+                *num_values as usize <= self.rows
+            }
+        });
+        if is_possible { Ok(page) } else { Err(ParquetError::General("a page claims too many values".to_owned())) }
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+        self.pages.skip_next_page()
+    }
 }
 
 /// Where each column of the table is in the file, which must name our schema.
