@@ -176,7 +176,7 @@ fn categories(bundles: &Bundles) -> Result<(), String> {
         let share = report[key].as_f64();
         need(share.is_some_and(|share| (0.9..=1.0).contains(&share)), &format!("`{key}` of at least 90%"))?;
     }
-    let whole = list(&report["module_metrics"]).iter().find(|one| one["module_id"] == "");
+    let whole = list(&report["module_metrics"]).iter().find(|one| one["module_id"] == "(root)");
     let whole = whole.ok_or("the numbers of the whole model")?;
     for (key, of) in [("flops_in_named_categories", "flops_tflops"), ("time_in_named_categories", "time_ms")] {
         let rows = list(&whole["operator_breakdown"]).iter();
