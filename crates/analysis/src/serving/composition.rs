@@ -68,7 +68,7 @@ impl StepParts {
             }
             None => are_all && self.prompts == 0 && !self.are_drafted,
         };
-        let is_known = !self.are_unknown && !(self.are_cached && self.prompts > 1);
+        let is_known = !(self.are_unknown || self.are_cached && self.prompts > 1);
         (is_whole && is_known && !self.list.is_empty()).then_some(self.list)
     }
 }

@@ -53,7 +53,7 @@ impl Arena {
             return None;
         }
         let bit = |word: &AtomicU64| {
-            let free = |bits: u64| (bits != u64::MAX).then(|| bits | bits + 1);
+            let free = |bits: u64| (bits != u64::MAX).then(|| bits | (bits + 1));
             word.fetch_update(Ordering::Acquire, Ordering::Relaxed, free).ok()
         };
         let (word, before) = self.taken.iter().enumerate().find_map(|(word, bits)| Some((word, bit(bits)?)))?;

@@ -48,7 +48,7 @@ pub fn delete(run: &StoredRun) -> Result<(), UserError> {
         let message = format!("{path} contains files that are not part of the run, such as {file}");
         return Err(UserError::failed(message).hint("move them elsewhere first; nothing was deleted"));
     }
-    Ok(run.delete()?)
+    run.delete()
 }
 
 /// The runs that are left to delete where the newest `keep` beneath a folder stay: those that have ended, oldest first.

@@ -162,7 +162,7 @@ impl Runner<'_> {
 
     /// Text of generated tokens; empty for networks that generate none.
     pub(crate) fn text(&self, tokens: &[i64]) -> Result<String, UserError> {
-        self.writer.map_or(Ok(String::new()), |writer| Ok(writer.tokenizer.decode(tokens)?))
+        self.writer.map_or(Ok(String::new()), |writer| writer.tokenizer.decode(tokens))
     }
 }
 

@@ -55,7 +55,7 @@ impl Collected {
     ) -> Result<(), UserError> {
         self.add(record, request);
         self.write(folder, request)?;
-        Ok(folder.end_step(step)?)
+        folder.end_step(step)
     }
 
     /// Writes down the passes so far, before kernels are known.
@@ -73,7 +73,7 @@ impl Collected {
             sampled: Vec::new(),
             quality: Vec::new(),
         };
-        Ok(folder.write_json("kernels.json", &report)?)
+        folder.write_json("kernels.json", &report)
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn write(
         quality: rolled.quality.clone(),
     }
     .spoken();
-    Ok(regions::write(folder, &report, &rolled, ranges.iter().map(|ranges| &ranges.table))?)
+    regions::write(folder, &report, &rolled, ranges.iter().map(|ranges| &ranges.table))
 }
 
 fn page(ranges: &RangePages) -> CounterPage<'_> {

@@ -31,10 +31,7 @@ pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<
     let ProfileFiles { metrics, environment, inputs, operator_rows, .. } = *files;
     inputs.write(folder)?;
     let assumptions = assumptions(files);
-    Ok(bundle::write(
-        folder,
-        &Bundle { metrics, environment, assumptions, kernels: None, operator_rows, timelines: &[] },
-    )?)
+    bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: None, operator_rows, timelines: &[] })
 }
 
 /// One line of JSON for each input.

@@ -168,7 +168,7 @@ fn write_trace(folder: &mut RunFolder, calls: &[PricedOperator]) -> Result<(), U
         roofline: call.roofline_ns,
     });
     let packed = report::export::native_packed(&traced.collect::<Vec<_>>())?;
-    Ok(folder.write_file(NATIVE_TRACE, &packed)?)
+    folder.write_file(NATIVE_TRACE, &packed)
 }
 
 /// What ran, and the workload of the first input.

@@ -123,7 +123,10 @@ impl Keys<'_> {
 
     /// Fields that are sizes under other names, all of which have to be there.
     fn put_sizes(&mut self, sizes: &[(&str, &str)]) -> Result<(), UserError> {
-        sizes.iter().try_for_each(|(field, name)| Ok(self.put(field, self.size(name)?)))
+        sizes.iter().try_for_each(|(field, name)| {
+            self.put(field, self.size(name)?);
+            Ok(())
+        })
     }
 
     /// A field where there is a value for it.
