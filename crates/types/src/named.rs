@@ -1,6 +1,6 @@
 //! Enums whose variants have names.
 
-/// What an enum of [`named!`](crate::named) is to code that knows nothing else of it.
+/// What an enum of [`named!`](crate::named!) is to code that knows nothing else of it.
 pub trait Named: Copy + Send + Sync + 'static {
     /// Every one, in order.
     const EVERY: &'static [Self];
