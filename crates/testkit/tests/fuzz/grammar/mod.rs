@@ -43,5 +43,5 @@ const NAMES: &str = include_str!("names.txt");
 
 fn name<'a>(random: &mut Random, kind: &str) -> &'a str {
     let names: Vec<&'a str> = NAMES.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix(": ")).collect();
-    random.one_of(names.as_slice())
+    random.one_of::<&str>(&names)
 }
