@@ -23,9 +23,10 @@ pub(super) fn launching<'a>(run: &Run<'a>, least: f64) -> impl Iterator<Item = (
     parts.filter(move |(scope, _, waiting, _)| !is_between(scope) && !run.is_little(*waiting))
 }
 
-/// A finding about launches: what it saves is bounded by the time lost to them. A graph of what is launched once saves nothing.
+/// A finding about launches: what it saves is bounded by the time lost to them. A graph of what is launched once saves nothing, and
+/// passes over ever more tokens have no graph in common.
 pub(super) fn lost_to_launches(finding: Finding, saves: Nanos, change: Change) -> Found {
-    if finding.quantities.has(SINGLE) {
+    if finding.quantities.has(SINGLE) || finding.quantities.has(GROWS) {
         return Found::plain(finding);
     }
     let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]);
@@ -34,6 +35,8 @@ pub(super) fn lost_to_launches(finding: Finding, saves: Nanos, change: Change) -
 
 /// The fact that hardly anything is launched again.
 const SINGLE: &str = "single";
+/// The fact that every pass has other shapes than the one before.
+const GROWS: &str = "grows";
 /// Launches of one kernel from which it is launched again.
 const AGAIN: u64 = 3;
 
@@ -69,6 +72,7 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         None => ("pass", work.instances),
     };
     let interval = share(work.wall.get() as f64, work.launches as f64).map(rounded);
+    let grows = recomputed_tokens::passes(run).is_some();
     let of_token = |time: Nanos| Some(rounded(share(time.get() as f64, work.steps? as f64)?));
     let roofline = work.least().and_then(of_token);
     let facts = Facts::new()
@@ -91,7 +95,8 @@ pub(super) fn facts(run: &Run<'_>, stage: Scope, work: &StageWork, waiting: Nano
         .with_if("hip", run.is_hip())
         .with_if("run_graphs", run.launches_graphs())
         .with_if("training", run.kind() == Some(RunKindName::Training))
-        .with_if("repeats", repeats(run, stage, work) && recomputed_tokens::passes(run).is_none())
+        .with_if("repeats", repeats(run, stage, work) && !grows)
+        .with_if(GROWS, grows)
         .with_if(SINGLE, !repeats(run, stage, work) && !recurs(run, stage));
     let graphs = work.graphs;
     if graphs.launches == 0 {

@@ -315,6 +315,7 @@ fn tokens_recomputed_at_every_step_are_found_and_no_graph_is_advised() {
     assert_eq!((recomputed.quantities.count("passes"), recomputed.saving.saves_ns), (Some(4), None));
     let launches = growing.iter().find(|finding| finding.rule == "launch-bound").unwrap();
     assert!(!launches.quantities.has("repeats"));
+    assert_eq!(launches.saving.saves_ns, None, "no two passes have a graph in common");
     assert!(!rules(&[100, 1, 1, 1]).contains(&"recomputed-tokens".to_owned()));
 }
 
