@@ -136,8 +136,31 @@ pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<Pl
     Some(PlacedSteps { basis, list, host, device, of_work })
 }
 
-/// The strongest marks there are.
+/// The strongest marks there are. Where only launches of graphs were timed, those that have one: nothing says when the others ended.
 fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, Vec<Mark>)> {
+    let (basis, mut marks) = all_marks(timeline, attribution)?;
+    if timeline.graphs_only {
+        let timed = attribution.launch.iter().flatten().map(|call| &timeline.calls[*call as usize]);
+        let mut timed: Vec<_> =
+            timed.map(|call| (timeline.threads[call.thread.0 as usize].process, call.start)).collect();
+        timed.sort_unstable();
+        marks.retain(|mark| {
+            let next = timed.partition_point(|(process, start)| (*process, *start) < (mark.process, mark.host.start));
+            timed.get(next).is_some_and(|(process, start)| *process == mark.process && mark.host.contains(*start))
+        });
+    }
+    (!marks.is_empty()).then_some((basis, marks))
+}
+
+/// Steps that are left out because no launch in them was timed, and how many there are in all.
+pub(crate) fn untimed(timeline: &Timeline, attribution: &Attribution) -> (u64, u64) {
+    let count = |found: Option<(StepBasis, Vec<Mark>)>| found.map_or(0, |(_, marks)| marks.len() as u64);
+    let annotated = engine::annotated(timeline, trace_end(timeline)).len() as u64;
+    let all = if annotated > 0 { annotated } else { count(all_marks(timeline, attribution)) };
+    (all - count(marks(timeline, attribution)), all)
+}
+
+fn all_marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, Vec<Mark>)> {
     let process = |thread: u32| timeline.threads.get(thread as usize).and_then(|thread| thread.process);
     let last = trace_end(timeline);
     let annotated: Vec<_> = engine::steps(timeline, &attribution.launch, last)
@@ -277,4 +300,27 @@ fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
         }
     }
     passes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{AttributionSettings, attribute};
+    use crate::device::sample::{Launch, range, timeline};
+
+    #[test]
+    fn steps_without_a_timed_graph_are_left_out_where_only_graphs_are_known() {
+        let graph = |at: i64| Launch { kind: WorkKind::Graph, ..Launch::new(at + 10, at + 50, 100) };
+        let mut timeline = timeline(1_000, &[graph(0), graph(200), graph(400)]);
+        timeline.ranges.clear();
+        (0..4).for_each(|place| range(&mut timeline, &format!("round {place}"), 200 * place, 200 * place + 199));
+        let found = |timeline: &Timeline| {
+            let attribution = attribute(timeline, &AttributionSettings::default());
+            let untimed = attribution.quality.iter().find(|counter| counter.counter == "steps_untimed");
+            (placed_steps(timeline, &attribution).unwrap().list.len(), untimed.map(|counter| counter.value))
+        };
+        assert_eq!(found(&timeline), (4, None));
+        timeline.graphs_only = true;
+        assert_eq!(found(&timeline), (3, Some(1)));
+    }
 }

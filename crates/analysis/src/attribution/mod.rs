@@ -160,8 +160,8 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     attribution.coverage = Coverage::of(timeline, &attribution);
     attribution.quality = quality::counters(timeline, &attribution, join.ambiguous, contested);
     if timeline.graphs_only {
-        let all = engine::annotated(timeline, last).len() as u64;
-        let untimed = QualityCounter::some("steps_untimed", Severity::Warning, all - engine_steps.len() as u64);
+        let (untimed, all) = crate::steps::untimed(timeline, &attribution);
+        let untimed = QualityCounter::some("steps_untimed", Severity::Warning, untimed);
         attribution.quality.extend(untimed.map(|counter| counter.of(all)));
     }
     attribution

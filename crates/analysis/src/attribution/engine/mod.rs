@@ -48,7 +48,7 @@ pub(crate) fn steps(timeline: &Timeline, call_of_work: &[Option<u32>], last: Nan
 }
 
 /// The outermost annotations, in order of their start.
-pub(super) fn annotated(timeline: &Timeline, last: Nanos) -> Vec<EngineStep> {
+pub(crate) fn annotated(timeline: &Timeline, last: Nanos) -> Vec<EngineStep> {
     let said: Vec<_> = timeline.names.iter().map(|(_, name)| annotation(name)).collect();
     let found = timeline.ranges.iter().filter_map(|range| {
         let annotation::Annotation { label, stage, batch } = said[range.name.index()]?;

@@ -51,7 +51,8 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
 pub(super) fn is_host_only(run: &RunView<'_>) -> bool {
     let nothing =
         |facts: &TraceFacts| run.kernels.rows.is_empty() && facts.counters.is_empty() && facts.copies.is_empty();
-    run.device_time.is_empty() && run.serving.is_none() && imported_facts(run.metrics).is_some_and(nothing)
+    let is_dark = run.device_time.is_empty() && run.serving.is_none() && !has_graphs_only(&run.metrics.caveats);
+    is_dark && imported_facts(run.metrics).is_some_and(nothing)
 }
 
 /// How to record what such files lack.
