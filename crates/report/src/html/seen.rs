@@ -32,7 +32,7 @@ pub(super) fn of_section(section: &str, run: &RunView<'_>, documents: &Documents
     }
 }
 
-/// `Decode takes 1.8 times its roofline time; launch overhead is 54.0% of its measured time.`
+/// `Decode takes 1.8 times its roofline time; its largest loss is launch overhead, 54.0% of the measured time.`
 fn lost(run: &RunView<'_>) -> Option<String> {
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let said: Vec<String> = top
@@ -44,7 +44,7 @@ fn lost(run: &RunView<'_>) -> Option<String> {
             let share = percent(Some(time_share(most.lost_ns, wall)?));
             let name = capital(view.stage.name.name());
             Some(format!(
-                "{name} takes {times:.1} times its roofline time; {} is {share} of its measured time.",
+                "{name} takes {times:.1} times its roofline time; its largest loss is {}, {share} of the measured time.",
                 most.cause
             ))
         })
