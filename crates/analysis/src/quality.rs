@@ -8,6 +8,7 @@ use crate::device::{DeviceRecords, DeviceSums};
 use crate::evidence::{Evidence, PricedOperator, Trace};
 use crate::operators::priced::Sum;
 use crate::statistics::share;
+use crate::steps::untimed;
 use crate::subject::Subject;
 use crate::timings::Timings;
 
@@ -41,6 +42,9 @@ fn of_trace(inputs: &QualityInputs<'_>, trace: &Trace<'_>) -> Vec<QualityCounter
     for placed in &trace.timelines {
         counters.extend(placed.timeline.quality.iter().cloned());
         counters.extend(placed.attribution.quality.iter().cloned());
+        if placed.timeline.graphs_only {
+            counters.extend(untimed(placed.timeline, placed.attribution));
+        }
     }
     // Ranks lose the same things for the same reasons.
     if trace.timelines.len() > 1 {

@@ -5,7 +5,7 @@
 //! autograd launches from a thread of its own.
 
 use types::timeline::{NameId, Range, ThreadId, Timeline, WorkKind};
-use types::{Nanos, StepBasis, StepBatch, StepLabel, StepSummary, Steps};
+use types::{Nanos, QualityCounter, Severity, StepBasis, StepBatch, StepLabel, StepSummary, Steps};
 
 use crate::attribution::engine;
 use crate::attribution::{Attribution, Backlog, behind_others, is_sampling, trace_end};
@@ -152,12 +152,13 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
     (!marks.is_empty()).then_some((basis, marks))
 }
 
-/// Steps that are left out because no launch in them was timed, and how many there are in all.
-pub(crate) fn untimed(timeline: &Timeline, attribution: &Attribution) -> (u64, u64) {
+/// Steps that are left out because no launch in them was timed, of so many.
+pub(crate) fn untimed(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCounter> {
     let count = |found: Option<(StepBasis, Vec<Mark>)>| found.map_or(0, |(_, marks)| marks.len() as u64);
     let annotated = engine::annotated(timeline, trace_end(timeline)).len() as u64;
     let all = if annotated > 0 { annotated } else { count(all_marks(timeline, attribution)) };
-    (all - count(marks(timeline, attribution)), all)
+    let left_out = all - count(marks(timeline, attribution));
+    QualityCounter::some("steps_untimed", Severity::Warning, left_out).map(|counter| counter.of(all))
 }
 
 fn all_marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, Vec<Mark>)> {
@@ -316,8 +317,8 @@ mod tests {
         (0..4).for_each(|place| range(&mut timeline, &format!("round {place}"), 200 * place, 200 * place + 199));
         let found = |timeline: &Timeline| {
             let attribution = attribute(timeline, &AttributionSettings::default());
-            let untimed = attribution.quality.iter().find(|counter| counter.counter == "steps_untimed");
-            (placed_steps(timeline, &attribution).unwrap().list.len(), untimed.map(|counter| counter.value))
+            let untimed = untimed(timeline, &attribution).map(|counter| counter.value);
+            (placed_steps(timeline, &attribution).unwrap().list.len(), untimed)
         };
         assert_eq!(found(&timeline), (4, None));
         timeline.graphs_only = true;

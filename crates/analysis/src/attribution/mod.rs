@@ -36,7 +36,7 @@ mod step_series;
 mod wall;
 
 use types::timeline::{CapturedRangeId, Timeline};
-use types::{Facts, Nanos, QualityCounter, Remark, Severity, Stage};
+use types::{Facts, Nanos, QualityCounter, Remark, Stage};
 
 use crate::time::{Lulls, Spans};
 
@@ -159,11 +159,6 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     };
     attribution.coverage = Coverage::of(timeline, &attribution);
     attribution.quality = quality::counters(timeline, &attribution, join.ambiguous, contested);
-    if timeline.graphs_only {
-        let (untimed, all) = crate::steps::untimed(timeline, &attribution);
-        let untimed = QualityCounter::some("steps_untimed", Severity::Warning, untimed);
-        attribution.quality.extend(untimed.map(|counter| counter.of(all)));
-    }
     attribution
 }
 
