@@ -126,7 +126,7 @@ def measure(streams: int, folder: Path) -> list[str]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = [measure(streams, Path(folder)) for streams in STREAMS]
-    header = ["streams at once", "tokens/s", "client, cores", "read late, ms (p50)", "(p99)", "ITL, ms (p50)", "(p99)", "doubts"]
+    header = ["streams at once", "tokens/s", "client, cores", "read late, ms (p50)", "(p99)", "ITL, ms (p50)", "(p99)", "no verdict because"]
     text = (
         f"{provenance()}\nClosed loops on loopback, server (Python, one core) and client on the same machine; {TOKENS} tokens a "
         f"stream, one each {PERIOD * 1e3:.0f} ms. \"Read late\" is from when the server sends a token to the time that the client notes. "

@@ -241,37 +241,6 @@ fn launches_of_graphs_are_recorded_without_cupti_and_nothing_is_called_idle() {
     assert!(whatif.stderr.contains("only launches of CUDA graphs were timed"), "{}{}", whatif.stdout, whatif.stderr);
 }
 
-/// Programs that wait in a container: with numbers of processes, users and files of their own.
-#[test]
-fn a_process_of_another_namespace_is_recorded_as_its_own_user() {
-    let namespaces = ["--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"];
-    let mut probe = Command::new("unshare");
-    if !probe.args(namespaces).arg("true").status().is_ok_and(|status| status.success()) {
-        return eprintln!(
-            "skipped: a_process_of_another_namespace_is_recorded_as_its_own_user: unshare is not permitted"
-        );
-    }
-    let scratch = Scratch::new();
-    let (place, application) = (scratch.path("tmp-of-the-container"), doubles().application.display().to_string());
-    std::fs::create_dir_all(&place).unwrap();
-    let start = format!("mount --bind {} /tmp && exec \"$0\" run -- {application} \"$@\"", place.display());
-    let program = scratch.command(&[]).get_program().to_owned();
-    let mut command = scratch.at_home(Command::new("unshare"));
-    command.args(namespaces).args(["sh", "-c", &start]).arg(program).args(steps().split_whitespace());
-    command.env("LLM_PERF_INJECT_CUPTI", &doubles().cupti).stdout(std::process::Stdio::piped());
-    let mut outer = command.spawn().unwrap();
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(outer.stdout.take().unwrap()), &mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    // `unshare` is its parent, so that its number does as well.
-    let id = outer.id().to_string();
-    let output = Output::of(scratch.command(&["attach", &id, "--for", "300ms", "--out", "run"]));
-    let _ = (outer.kill(), outer.wait());
-    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    let metrics = scratch.json("run", "metrics.json");
-    assert!(metrics["totals"]["kernel_count"].as_u64().unwrap() > 10, "{metrics}");
-}
-
 fn steps() -> String {
     format!("cuda print:ready {}", "push:decode push:decode_step launch:_Z4gemmPf*3 sleep:5 pop pop ".repeat(1500))
 }

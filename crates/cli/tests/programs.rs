@@ -1,5 +1,7 @@
 //! What the program does together with programs that a machine may lack.
 
+#[path = "support/doubles.rs"]
+mod doubles;
 #[path = "support/scratch.rs"]
 #[allow(dead_code, reason = "each suite takes what it needs")]
 mod scratch;
@@ -10,16 +12,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use doubles::doubles;
 use scratch::{Output, Scratch};
 use serde_json::{Value, json};
 use support::{llm_perf, transcript};
-use testkit::need::Need;
+use testkit::need::{Need, container};
 
 testkit::suite! {
     [Need::Git] => { a_changed_file_makes_the_tree_dirty_and_an_unknown_one_does_not }
     [Need::Python] => { packages_are_found_without_being_imported }
     [Need::Script] => { tables_keep_to_the_terminal_and_pipes_get_them_whole }
     [Need::Tar] => { a_bundle_is_an_archive_that_tar_lists }
+    [Need::Namespaces] => { a_process_of_another_namespace_is_recorded_as_its_own_user }
 }
 
 /// What the program prints on a terminal of 60 columns, which `script` of util-linux makes.
@@ -121,4 +125,28 @@ fn packages_are_found_without_being_imported() {
     assert_eq!(frameworks("torch_cuda"), json!("13.0"));
     let version = frameworks("python");
     assert!(version["version"].as_str().is_some_and(|version| version.starts_with("3.")), "{version}");
+}
+
+/// Programs that wait in a container: with numbers of processes, users and files of their own.
+fn a_process_of_another_namespace_is_recorded_as_its_own_user() {
+    let scratch = Scratch::new();
+    let (place, application) = (scratch.path("tmp-of-the-container"), doubles().application.display().to_string());
+    std::fs::create_dir_all(&place).unwrap();
+    let start = format!("mount --bind {} /tmp && exec \"$0\" run -- {application} \"$@\"", place.display());
+    let program = scratch.command(&[]).get_program().to_owned();
+    let steps = "push:decode push:decode_step launch:_Z4gemmPf*3 sleep:5 pop pop ".repeat(1500);
+    let mut command = scratch.at_home(container());
+    command.args(["sh", "-c", &start]).arg(program).args(["cuda", "print:ready"]).args(steps.split_whitespace());
+    command.env("LLM_PERF_INJECT_CUPTI", &doubles().cupti).stdout(Stdio::piped());
+    let mut outer = command.spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(outer.stdout.take().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // `unshare` is its parent, so that its number does as well.
+    let id = outer.id().to_string();
+    let output = Output::of(scratch.command(&["attach", &id, "--for", "300ms", "--out", "run"]));
+    let _ = (outer.kill(), outer.wait());
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    assert!(metrics["totals"]["kernel_count"].as_u64().unwrap() > 10, "{metrics}");
 }

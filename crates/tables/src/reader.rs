@@ -264,6 +264,42 @@ mod tests {
         assert!(writer.row(&row).unwrap_err().to_string().contains("column cause"));
     }
 
+    /// A column of one page.
+    struct OnePage(Option<Page>);
+
+    impl Iterator for OnePage {
+        type Item = Result<Page, ParquetError>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0.take().map(Ok)
+        }
+    }
+
+    impl PageReader for OnePage {
+        fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+            Ok(self.0.take())
+        }
+
+        fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn pages_that_claim_more_values_than_their_bytes_hold_are_refused() {
+        let is_read = |num_values: u32| {
+            let buf = bytes::Bytes::from_static(&[0; 8]);
+            let page =
+                Page::DictionaryPage { buf, num_values, encoding: parquet::basic::Encoding::PLAIN, is_sorted: false };
+            CheckedPages { pages: Box::new(OnePage(Some(page))), rows: 1 }.get_next_page().is_ok()
+        };
+        assert_eq!([8, 9, u32::MAX].map(is_read), [true, false, false]);
+    }
+
     #[test]
     fn other_tables_and_damaged_files_are_errors() {
         let good = idle(3);

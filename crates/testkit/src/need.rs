@@ -18,6 +18,8 @@ pub enum Need {
     Script,
     /// The program `tar`.
     Tar,
+    /// `unshare` of util-linux, and leave to make a container with it.
+    Namespaces,
     /// `python3` of at least 3.9.
     Python,
     /// An interpreter with torch.
@@ -33,13 +35,14 @@ pub enum Need {
 }
 
 /// The names of all needs, in the order above.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     "browser",
     "firefox",
     "axe",
     "git",
     "script",
     "tar",
+    "namespaces",
     "python",
     "torch",
     "transformers",
@@ -62,6 +65,7 @@ impl Need {
             Self::Git => "git",
             Self::Script => "script",
             Self::Tar => "tar",
+            Self::Namespaces => "namespaces",
             Self::Python => "python",
             Self::Torch => "torch",
             Self::Transformers => "transformers",
@@ -84,6 +88,10 @@ impl Need {
             ),
             Self::Axe => named(AXE, "axe.min.js of axe-core"),
             Self::Git | Self::Script | Self::Tar => not_on_path(self.name()),
+            Self::Namespaces => absent(
+                container().arg("true").output().is_ok_and(|output| output.status.success()),
+                "unshare is not there, or may not make namespaces of users, processes and mounts",
+            ),
             Self::Python => absent(
                 runs(Path::new("python3"), "import sys; sys.exit(sys.version_info < (3, 9))"),
                 "there is no python3 of at least 3.9 on PATH",
@@ -98,6 +106,13 @@ impl Need {
             }
         }
     }
+}
+
+/// A command in a container: what follows runs as its root, with numbers of processes and mounts of its own.
+pub fn container() -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"]);
+    command
 }
 
 /// Driver and program of Chromium.
@@ -177,6 +192,7 @@ mod tests {
             Need::Git,
             Need::Script,
             Need::Tar,
+            Need::Namespaces,
             Need::Python,
             Need::Torch,
             Need::Transformers,

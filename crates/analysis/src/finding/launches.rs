@@ -14,7 +14,7 @@ use crate::timings::rounded;
 /// Share of the work in CUDA graphs from which no further graph helps.
 const IN_GRAPHS: f64 = 0.5;
 
-/// Parts of the run that wait for launches for at least such a share of their time. What is launched into a capture is on its way into
+/// Parts of the run that lose at least such a share of their time to launch gaps. What is launched into a capture is on its way into
 /// a graph, and what a server launches between its steps is no step that could be captured.
 pub(super) fn launching<'a>(run: &Run<'a>, least: f64) -> impl Iterator<Item = (Scope, &'a StageWork, Nanos, f64)> {
     let is_between = move |scope: &Scope| *scope == Scope::Rest && run.kind() == Some(RunKindName::Serving);

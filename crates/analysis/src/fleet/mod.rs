@@ -250,7 +250,8 @@ fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Option
 fn lost_records(ranks: &[RankFacts]) -> Option<QualityCounter> {
     let value = ranks.iter().fold(0u64, |sum, rank| sum.saturating_add(rank.lost));
     let touched = ranks.iter().filter(|rank| rank.lost > 0);
-    let row = |rank: &RankFacts| Facts::new().with("rank", rank.rank.map_or("-".to_owned(), |rank| rank.to_string()));
+    let row =
+        |rank: &RankFacts| Facts::new().with("rank", rank.rank.map_or("unknown".to_owned(), |rank| rank.to_string()));
     let counter = QualityCounter::some("records_lost", Severity::Warning, value);
     counter.map(|counter| counter.facts(Facts::new().with("ranks", touched.map(row).collect::<Vec<_>>())))
 }
